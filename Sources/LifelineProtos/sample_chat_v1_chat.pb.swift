@@ -5,7 +5,7 @@ public import CLifelineProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// What a message is about, for a client to choose how to show it.
 public enum Sample_Chat_V1_Kind: LifelineMessages.ProtobufEnum {

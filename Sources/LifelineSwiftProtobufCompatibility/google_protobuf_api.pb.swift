@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Api is a light-weight descriptor for an API Interface.
 ///
@@ -15,42 +15,42 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// sometimes simply referred to as "APIs" in other contexts, such as the name of
 /// this message itself. See https://cloud.google.com/apis/design/glossary for
 /// detailed terminology.
-@frozen public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The fully qualified name of this interface, including package name
     /// followed by the interface's simple name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The methods of this interface, in unspecified order.
-    @inlinable public var methods: [Google_Protobuf_Method] {
+    public var methods: [Google_Protobuf_Method] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// The methods of this interface, in unspecified order.
-    @inlinable public var methodsField: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
+    public var methodsField: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// Any metadata attached to the interface.
-    @inlinable public var options: [Google_Protobuf_Option] {
+    public var options: [Google_Protobuf_Option] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Any metadata attached to the interface.
-    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// A version string for this interface. If specified, must have the form
@@ -72,131 +72,131 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// `google.feature.v1`. For major versions 0 and 1, the suffix can
     /// be omitted. Zero major versions must only be used for
     /// experimental, non-GA interfaces.
-    @inlinable public var version: String {
+    public var version: String {
         get { _content.message.string(_content.message.pointee.version) }
         set { _content.message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
-    @inlinable public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.version, body)
     }
 
     /// Source context for the protocol buffer service represented by this
     /// message.
-    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+    public var sourceContext: Google_Protobuf_SourceContext {
         get { _content.submessage(_content.message.pointee.source_context, at: 4) }
         set { _content[message: 4, of: Self._table] = newValue }
-        _modify { yield &_content[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
+    public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    @inlinable public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
+    public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// Included interfaces. See [Mixin][].
-    @inlinable public var mixins: [Google_Protobuf_Mixin] {
+    public var mixins: [Google_Protobuf_Mixin] {
         get { _content[array: 5, of: Self._table] }
         set { _content[array: 5, of: Self._table] = newValue }
-        _modify { yield &_content[array: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
     /// Included interfaces. See [Mixin][].
-    @inlinable public var mixinsField: LifelineMessages.RepeatedField<Google_Protobuf_Mixin> {
+    public var mixinsField: LifelineMessages.RepeatedField<Google_Protobuf_Mixin> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message, _message.pointee.mixins, count: _message.pointee.n_mixins) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of the service.
-    @inlinable public var syntax: Google_Protobuf_Syntax {
+    public var syntax: Google_Protobuf_Syntax {
         get { Google_Protobuf_Syntax._load(_content.message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Api
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__api__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__api__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Method represents a method of an API interface.
-@frozen public struct Google_Protobuf_Method: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Method: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The simple name of this method.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// A URL of the input message type.
-    @inlinable public var requestTypeURL: String {
+    public var requestTypeURL: String {
         get { _content.message.string(_content.message.pointee.request_type_url) }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `requestTypeURL`, without a copy.
-    @inlinable public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.request_type_url, body)
     }
 
     /// If true, the request is streamed.
-    @inlinable public var requestStreaming: Bool {
+    public var requestStreaming: Bool {
         get { _content.message.pointee.request_streaming != 0 }
         set { _mutableFields().pointee.request_streaming = newValue ? 1 : 0 }
     }
 
     /// The URL of the output message type.
-    @inlinable public var responseTypeURL: String {
+    public var responseTypeURL: String {
         get { _content.message.string(_content.message.pointee.response_type_url) }
         set { _content.message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `responseTypeURL`, without a copy.
-    @inlinable public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.response_type_url, body)
     }
 
     /// If true, the response is streamed.
-    @inlinable public var responseStreaming: Bool {
+    public var responseStreaming: Bool {
         get { _content.message.pointee.response_streaming != 0 }
         set { _mutableFields().pointee.response_streaming = newValue ? 1 : 0 }
     }
 
     /// Any metadata attached to the method.
-    @inlinable public var options: [Google_Protobuf_Option] {
+    public var options: [Google_Protobuf_Option] {
         get { _content[array: 5, of: Self._table] }
         set { _content[array: 5, of: Self._table] = newValue }
-        _modify { yield &_content[array: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
     /// Any metadata attached to the method.
-    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of this method.
-    @inlinable public var syntax: Google_Protobuf_Syntax {
+    public var syntax: Google_Protobuf_Syntax {
         get { Google_Protobuf_Syntax._load(_content.message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Method
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Declares an API Interface to be included in this interface. The including
@@ -277,37 +277,37 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 ///       }
 ///       ...
 ///     }
-@frozen public struct Google_Protobuf_Mixin: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Mixin: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The fully qualified name of the interface which is included.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// If non-empty specifies a path under which inherited HTTP paths
     /// are rooted.
-    @inlinable public var root: String {
+    public var root: String {
         get { _content.message.string(_content.message.pointee.root) }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `root`, without a copy.
-    @inlinable public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.root, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__mixin__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__mixin__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -5,10 +5,10 @@ public import CLifelineDescriptorTypes
 public import FoundationEssentials
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The full set of known editions.
-@frozen public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// A placeholder for an unknown edition value.
     case unknown // = 0
     /// A placeholder edition for specifying default behaviors *before* a feature
@@ -40,9 +40,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// support a new edition.
     case max // = 2147483647
 
-    @inlinable public init() { self = .unknown }
+    public init() { self = .unknown }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unknown
         case 900: self = .legacy
@@ -62,7 +62,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unknown: 0
         case .legacy: 900
@@ -89,14 +89,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// it (ex: local symbols cannot be imported).  Visibility modifiers can only set
 /// on `message` and `enum` as they are the only types available to be referenced
 /// from other files.
-@frozen public enum Google_Protobuf_SymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Google_Protobuf_SymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case visibilityUnset // = 0
     case visibilityLocal // = 1
     case visibilityExport // = 2
 
-    @inlinable public init() { self = .visibilityUnset }
+    public init() { self = .visibilityUnset }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .visibilityUnset
         case 1: self = .visibilityLocal
@@ -105,7 +105,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .visibilityUnset: 0
         case .visibilityLocal: 1
@@ -118,187 +118,187 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 
 /// The protocol compiler can output a FileDescriptorSet containing the .proto
 /// files it parses.
-@frozen public struct Google_Protobuf_FileDescriptorSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var file: [Google_Protobuf_FileDescriptorProto] {
+public struct Google_Protobuf_FileDescriptorSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var file: [Google_Protobuf_FileDescriptorProto] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var fileField: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
+    public var fileField: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorSet
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_set__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_set__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a complete .proto file.
-@frozen public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// file name, relative to root of source tree
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// e.g. "foo", "foo.bar", etc.
-    @inlinable public var package: String {
+    public var package: String {
         get { _content.message.pointee.has_package != 0 ? _content.message.string(_content.message.pointee.package) : "" }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `package` is set.
-    @inlinable public var hasPackage: Bool { _content.message.pointee.has_package != 0 }
+    public var hasPackage: Bool { _content.message.pointee.has_package != 0 }
     /// Forgets `package`; it then reads as its default.
-    @inlinable public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
+    public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
-    @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.package, body)
     }
 
     /// Names of files imported by this file.
-    @inlinable public var dependency: [String] {
+    public var dependency: [String] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Names of files imported by this file.
-    @inlinable public var dependencyField: LifelineMessages.RepeatedField<String> {
+    public var dependencyField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.dependency, count: _message.pointee.n_dependency) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// Indexes of the public imported files in the dependency list above.
-    @inlinable public var publicDependency: [Int32] {
+    public var publicDependency: [Int32] {
         get { _content[array: 9, of: Self._table] }
         set { _content[array: 9, of: Self._table] = newValue }
-        _modify { yield &_content[array: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
     /// Indexes of the public imported files in the dependency list above.
-    @inlinable public var publicDependencyField: LifelineMessages.RepeatedField<Int32> {
+    public var publicDependencyField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
-    @inlinable public var weakDependency: [Int32] {
+    public var weakDependency: [Int32] {
         get { _content[array: 10, of: Self._table] }
         set { _content[array: 10, of: Self._table] = newValue }
-        _modify { yield &_content[array: 10, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
-    @inlinable public var weakDependencyField: LifelineMessages.RepeatedField<Int32> {
+    public var weakDependencyField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
-    @inlinable public var optionDependency: [String] {
+    public var optionDependency: [String] {
         get { _content[array: 13, of: Self._table] }
         set { _content[array: 13, of: Self._table] = newValue }
-        _modify { yield &_content[array: 13, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 13, of: Self._table] }
     }
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
-    @inlinable public var optionDependencyField: LifelineMessages.RepeatedField<String> {
+    public var optionDependencyField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     /// All top-level definitions in this file.
-    @inlinable public var messageType: [Google_Protobuf_DescriptorProto] {
+    public var messageType: [Google_Protobuf_DescriptorProto] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// All top-level definitions in this file.
-    @inlinable public var messageTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
+    public var messageTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.message_type, count: _message.pointee.n_message_type) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var enumType: [Google_Protobuf_EnumDescriptorProto] {
+    public var enumType: [Google_Protobuf_EnumDescriptorProto] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
-    @inlinable public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
+    public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var service: [Google_Protobuf_ServiceDescriptorProto] {
+    public var service: [Google_Protobuf_ServiceDescriptorProto] {
         get { _content[array: 5, of: Self._table] }
         set { _content[array: 5, of: Self._table] = newValue }
-        _modify { yield &_content[array: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
-    @inlinable public var serviceField: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
+    public var serviceField: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message, _message.pointee.service, count: _message.pointee.n_service) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
+    public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
         get { _content[array: 6, of: Self._table] }
         set { _content[array: 6, of: Self._table] = newValue }
-        _modify { yield &_content[array: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
-    @inlinable public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
+    public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var options: Google_Protobuf_FileOptions {
+    public var options: Google_Protobuf_FileOptions {
         get { _content.submessage(_content.message.pointee.options, at: 7) }
         set { _content[message: 7, of: Self._table] = newValue }
-        _modify { yield &_content[message: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// This field contains optional information about the original source code.
     /// You may safely remove this entire field without harming runtime
     /// functionality of the descriptors -- the information is needed only by
     /// development tools.
-    @inlinable public var sourceCodeInfo: Google_Protobuf_SourceCodeInfo {
+    public var sourceCodeInfo: Google_Protobuf_SourceCodeInfo {
         get { _content.submessage(_content.message.pointee.source_code_info, at: 8) }
         set { _content[message: 8, of: Self._table] = newValue }
-        _modify { yield &_content[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 8, of: Self._table] }
     }
     /// Whether `sourceCodeInfo` is set.
-    @inlinable public var hasSourceCodeInfo: Bool { _content.message.pointee.source_code_info != nil }
+    public var hasSourceCodeInfo: Bool { _content.message.pointee.source_code_info != nil }
     /// Forgets `sourceCodeInfo`; it then reads as its default.
-    @inlinable public mutating func clearSourceCodeInfo() { _content.presence.mutableFields(as: Self._table).pointee.source_code_info = nil }
+    public mutating func clearSourceCodeInfo() { _content.presence.mutableFields(as: Self._table).pointee.source_code_info = nil }
 
     /// The syntax of the proto file.
     /// The supported values are "proto2", "proto3", and "editions".
@@ -307,16 +307,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var syntax: String {
+    public var syntax: String {
         get { _content.message.pointee.has_syntax != 0 ? _content.message.string(_content.message.pointee.syntax) : "" }
         set { _content.message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `syntax` is set.
-    @inlinable public var hasSyntax: Bool { _content.message.pointee.has_syntax != 0 }
+    public var hasSyntax: Bool { _content.message.pointee.has_syntax != 0 }
     /// Forgets `syntax`; it then reads as its default.
-    @inlinable public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
+    public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
     /// Calls `body` with the text of `syntax`, without a copy.
-    @inlinable public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_syntax != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.syntax, body)
     }
@@ -325,7 +325,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var edition: Google_Protobuf_Edition {
+    public var edition: Google_Protobuf_Edition {
         get { _content.message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition) : .unknown }
         set {
             let fields = _mutableFields()
@@ -334,142 +334,142 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `edition` is set.
-    @inlinable public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
+    public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
     /// Forgets `edition`; it then reads as its default.
-    @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
+    public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a message type.
-@frozen public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var field: [Google_Protobuf_FieldDescriptorProto] {
+    public var field: [Google_Protobuf_FieldDescriptorProto] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
-    @inlinable public var fieldField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
+    public var fieldField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.field, count: _message.pointee.n_field) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
+    public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
         get { _content[array: 5, of: Self._table] }
         set { _content[array: 5, of: Self._table] = newValue }
-        _modify { yield &_content[array: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
-    @inlinable public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
+    public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var nestedType: [Google_Protobuf_DescriptorProto] {
+    public var nestedType: [Google_Protobuf_DescriptorProto] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
-    @inlinable public var nestedTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
+    public var nestedTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var enumType: [Google_Protobuf_EnumDescriptorProto] {
+    public var enumType: [Google_Protobuf_EnumDescriptorProto] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
-    @inlinable public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
+    public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var extensionRange: [Google_Protobuf_DescriptorProto.ExtensionRange] {
+    public var extensionRange: [Google_Protobuf_DescriptorProto.ExtensionRange] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
-    @inlinable public var extensionRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
+    public var extensionRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var oneofDecl: [Google_Protobuf_OneofDescriptorProto] {
+    public var oneofDecl: [Google_Protobuf_OneofDescriptorProto] {
         get { _content[array: 7, of: Self._table] }
         set { _content[array: 7, of: Self._table] = newValue }
-        _modify { yield &_content[array: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
-    @inlinable public var oneofDeclField: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
+    public var oneofDeclField: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var options: Google_Protobuf_MessageOptions {
+    public var options: Google_Protobuf_MessageOptions {
         get { _content.submessage(_content.message.pointee.options, at: 6) }
         set { _content[message: 6, of: Self._table] = newValue }
-        _modify { yield &_content[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 6, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
-    @inlinable public var reservedRange: [Google_Protobuf_DescriptorProto.ReservedRange] {
+    public var reservedRange: [Google_Protobuf_DescriptorProto.ReservedRange] {
         get { _content[array: 8, of: Self._table] }
         set { _content[array: 8, of: Self._table] = newValue }
-        _modify { yield &_content[array: 8, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 8, of: Self._table] }
     }
-    @inlinable public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
+    public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
-    @inlinable public var reservedName: [String] {
+    public var reservedName: [String] {
         get { _content[array: 9, of: Self._table] }
         set { _content[array: 9, of: Self._table] = newValue }
-        _modify { yield &_content[array: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
-    @inlinable public var reservedNameField: LifelineMessages.RepeatedField<String> {
+    public var reservedNameField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
-    @inlinable public var visibility: Google_Protobuf_SymbolVisibility {
+    public var visibility: Google_Protobuf_SymbolVisibility {
         get { _content.message.pointee.has_visibility != 0 ? Google_Protobuf_SymbolVisibility._load(_content.message.pointee.visibility) : .visibilityUnset }
         set {
             let fields = _mutableFields()
@@ -478,13 +478,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `visibility` is set.
-    @inlinable public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
+    public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
     /// Forgets `visibility`; it then reads as its default.
-    @inlinable public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
+    public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
-    @frozen public struct ExtensionRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct ExtensionRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Inclusive.
-        @inlinable public var start: Int32 {
+        public var start: Int32 {
             get { _content.message.pointee.has_start != 0 ? _content.message.pointee.start : 0 }
             set {
                 let fields = _mutableFields()
@@ -493,12 +493,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `start` is set.
-        @inlinable public var hasStart: Bool { _content.message.pointee.has_start != 0 }
+        public var hasStart: Bool { _content.message.pointee.has_start != 0 }
         /// Forgets `start`; it then reads as its default.
-        @inlinable public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
+        public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
-        @inlinable public var end: Int32 {
+        public var end: Int32 {
             get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
@@ -507,38 +507,38 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `end` is set.
-        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
+        public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
-        @inlinable public var options: Google_Protobuf_ExtensionRangeOptions {
+        public var options: Google_Protobuf_ExtensionRangeOptions {
             get { _content.submessage(_content.message.pointee.options, at: 2) }
             set { _content[message: 2, of: Self._table] = newValue }
-            _modify { yield &_content[message: 2, of: Self._table] }
+            @inlinable _modify { yield &_content[message: 2, of: Self._table] }
         }
         /// Whether `options` is set.
-        @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+        public var hasOptions: Bool { _content.message.pointee.options != nil }
         /// Forgets `options`; it then reads as its default.
-        @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+        public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ExtensionRangeX584d91b8
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__extension_range_x584d91b8__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__extension_range_x584d91b8__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     /// Range of reserved tag numbers. Reserved tag numbers may not be used by
     /// fields or extension ranges in the same message. Reserved ranges may
     /// not overlap.
-    @frozen public struct ReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct ReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Inclusive.
-        @inlinable public var start: Int32 {
+        public var start: Int32 {
             get { _content.message.pointee.has_start != 0 ? _content.message.pointee.start : 0 }
             set {
                 let fields = _mutableFields()
@@ -547,12 +547,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `start` is set.
-        @inlinable public var hasStart: Bool { _content.message.pointee.has_start != 0 }
+        public var hasStart: Bool { _content.message.pointee.has_start != 0 }
         /// Forgets `start`; it then reads as its default.
-        @inlinable public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
+        public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
-        @inlinable public var end: Int32 {
+        public var end: Int32 {
             get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
@@ -561,80 +561,80 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `end` is set.
-        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
+        public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ReservedRangeXe8066c2b
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__reserved_range_xe8066c2b__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__reserved_range_xe8066c2b__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// For external users: DO NOT USE. We are in the process of open sourcing
     /// extension declaration and executing internal cleanups before it can be
     /// used externally.
-    @inlinable public var declaration: [Google_Protobuf_ExtensionRangeOptions.Declaration] {
+    public var declaration: [Google_Protobuf_ExtensionRangeOptions.Declaration] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// For external users: DO NOT USE. We are in the process of open sourcing
     /// extension declaration and executing internal cleanups before it can be
     /// used externally.
-    @inlinable public var declarationField: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
+    public var declarationField: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message, _message.pointee.declaration, count: _message.pointee.n_declaration) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 2) }
         set { _content[message: 2, of: Self._table] = newValue }
-        _modify { yield &_content[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The verification state of the range.
     /// TODO: flip the default to DECLARATION once all empty ranges
     /// are marked as UNVERIFIED.
-    @inlinable public var verification: Google_Protobuf_ExtensionRangeOptions.VerificationState {
+    public var verification: Google_Protobuf_ExtensionRangeOptions.VerificationState {
         get { _content.message.pointee.has_verification != 0 ? Google_Protobuf_ExtensionRangeOptions.VerificationState._load(_content.message.pointee.verification) : .unverified }
         set {
             let fields = _mutableFields()
@@ -643,19 +643,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `verification` is set.
-    @inlinable public var hasVerification: Bool { _content.message.pointee.has_verification != 0 }
+    public var hasVerification: Bool { _content.message.pointee.has_verification != 0 }
     /// Forgets `verification`; it then reads as its default.
-    @inlinable public mutating func clearVerification() { _mutableFields().pointee.has_verification = 0 }
+    public mutating func clearVerification() { _mutableFields().pointee.has_verification = 0 }
 
     /// The verification state of the extension range.
-    @frozen public enum VerificationState: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum VerificationState: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// All the extensions of the range must be declared.
         case declaration // = 0
         case unverified // = 1
 
-        @inlinable public init() { self = .declaration }
+        public init() { self = .declaration }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .declaration
             case 1: self = .unverified
@@ -663,7 +663,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .declaration: 0
             case .unverified: 1
@@ -673,9 +673,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.declaration, .unverified]
     }
 
-    @frozen public struct Declaration: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct Declaration: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// The extension number declared within the extension range.
-        @inlinable public var number: Int32 {
+        public var number: Int32 {
             get { _content.message.pointee.has_number != 0 ? _content.message.pointee.number : 0 }
             set {
                 let fields = _mutableFields()
@@ -684,22 +684,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `number` is set.
-        @inlinable public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
+        public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
         /// Forgets `number`; it then reads as its default.
-        @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+        public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         /// The fully-qualified name of the extension field. There must be a leading
         /// dot in front of the full name.
-        @inlinable public var fullName: String {
+        public var fullName: String {
             get { _content.message.pointee.has_full_name != 0 ? _content.message.string(_content.message.pointee.full_name) : "" }
             set { _content.message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `fullName` is set.
-        @inlinable public var hasFullName: Bool { _content.message.pointee.has_full_name != 0 }
+        public var hasFullName: Bool { _content.message.pointee.has_full_name != 0 }
         /// Forgets `fullName`; it then reads as its default.
-        @inlinable public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
+        public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
         /// Calls `body` with the text of `fullName`, without a copy.
-        @inlinable public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_full_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.full_name, body)
         }
@@ -707,16 +707,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// The fully-qualified type name of the extension field. Unlike
         /// Metadata.type, Declaration.type must have a leading dot for messages
         /// and enums.
-        @inlinable public var type: String {
+        public var type: String {
             get { _content.message.pointee.has_type_3 != 0 ? _content.message.string(_content.message.pointee.type_3) : "" }
             set { _content.message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `type` is set.
-        @inlinable public var hasType: Bool { _content.message.pointee.has_type_3 != 0 }
+        public var hasType: Bool { _content.message.pointee.has_type_3 != 0 }
         /// Forgets `type`; it then reads as its default.
-        @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
+        public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
         /// Calls `body` with the text of `type`, without a copy.
-        @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_type_3 != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.type_3, body)
         }
@@ -724,7 +724,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// If true, indicates that the number is reserved in the extension range,
         /// and any extension field with the number will fail to compile. Set this
         /// when a declared extension field is deleted.
-        @inlinable public var reserved: Bool {
+        public var reserved: Bool {
             get { _content.message.pointee.has_reserved != 0 ? _content.message.pointee.reserved != 0 : false }
             set {
                 let fields = _mutableFields()
@@ -733,13 +733,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `reserved` is set.
-        @inlinable public var hasReserved: Bool { _content.message.pointee.has_reserved != 0 }
+        public var hasReserved: Bool { _content.message.pointee.has_reserved != 0 }
         /// Forgets `reserved`; it then reads as its default.
-        @inlinable public mutating func clearReserved() { _mutableFields().pointee.has_reserved = 0 }
+        public mutating func clearReserved() { _mutableFields().pointee.has_reserved = 0 }
 
         /// If true, indicates that the extension must be defined as repeated.
         /// Otherwise the extension must be defined as optional.
-        @inlinable public var repeated: Bool {
+        public var repeated: Bool {
             get { _content.message.pointee.has_repeated != 0 ? _content.message.pointee.repeated != 0 : false }
             set {
                 let fields = _mutableFields()
@@ -748,51 +748,51 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `repeated` is set.
-        @inlinable public var hasRepeated: Bool { _content.message.pointee.has_repeated != 0 }
+        public var hasRepeated: Bool { _content.message.pointee.has_repeated != 0 }
         /// Forgets `repeated`; it then reads as its default.
-        @inlinable public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
+        public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions__DeclarationX04be424b
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__declaration_x04be424b__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__declaration_x04be424b__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a field within a message.
-@frozen public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _content.message.pointee.has_number != 0 ? _content.message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -801,11 +801,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `number` is set.
-    @inlinable public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
+    public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
     /// Forgets `number`; it then reads as its default.
-    @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+    public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-    @inlinable public var label: Google_Protobuf_FieldDescriptorProto.Label {
+    public var label: Google_Protobuf_FieldDescriptorProto.Label {
         get { _content.message.pointee.has_label != 0 ? Google_Protobuf_FieldDescriptorProto.Label._load(_content.message.pointee.label) : .optional }
         set {
             let fields = _mutableFields()
@@ -814,13 +814,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `label` is set.
-    @inlinable public var hasLabel: Bool { _content.message.pointee.has_label != 0 }
+    public var hasLabel: Bool { _content.message.pointee.has_label != 0 }
     /// Forgets `label`; it then reads as its default.
-    @inlinable public mutating func clearLabel() { _mutableFields().pointee.has_label = 0 }
+    public mutating func clearLabel() { _mutableFields().pointee.has_label = 0 }
 
     /// If type_name is set, this need not be set.  If both this and type_name
     /// are set, this must be one of TYPE_ENUM, TYPE_MESSAGE or TYPE_GROUP.
-    @inlinable public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
+    public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
         get { _content.message.pointee.has_type_5 != 0 ? Google_Protobuf_FieldDescriptorProto.TypeEnum._load(_content.message.pointee.type_5) : .double }
         set {
             let fields = _mutableFields()
@@ -829,41 +829,41 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `type` is set.
-    @inlinable public var hasType: Bool { _content.message.pointee.has_type_5 != 0 }
+    public var hasType: Bool { _content.message.pointee.has_type_5 != 0 }
     /// Forgets `type`; it then reads as its default.
-    @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_5 = 0 }
+    public mutating func clearType() { _mutableFields().pointee.has_type_5 = 0 }
 
     /// For message and enum types, this is the name of the type.  If the name
     /// starts with a '.', it is fully-qualified.  Otherwise, C++-like scoping
     /// rules are used to find the type (i.e. first the nested types within this
     /// message are searched, then within the parent, on up to the root
     /// namespace).
-    @inlinable public var typeName: String {
+    public var typeName: String {
         get { _content.message.pointee.has_type_name != 0 ? _content.message.string(_content.message.pointee.type_name) : "" }
         set { _content.message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `typeName` is set.
-    @inlinable public var hasTypeName: Bool { _content.message.pointee.has_type_name != 0 }
+    public var hasTypeName: Bool { _content.message.pointee.has_type_name != 0 }
     /// Forgets `typeName`; it then reads as its default.
-    @inlinable public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
+    public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
     /// Calls `body` with the text of `typeName`, without a copy.
-    @inlinable public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_type_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.type_name, body)
     }
 
     /// For extensions, this is the name of the type being extended.  It is
     /// resolved in the same manner as type_name.
-    @inlinable public var extendee: String {
+    public var extendee: String {
         get { _content.message.pointee.has_extendee != 0 ? _content.message.string(_content.message.pointee.extendee) : "" }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `extendee` is set.
-    @inlinable public var hasExtendee: Bool { _content.message.pointee.has_extendee != 0 }
+    public var hasExtendee: Bool { _content.message.pointee.has_extendee != 0 }
     /// Forgets `extendee`; it then reads as its default.
-    @inlinable public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
+    public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
     /// Calls `body` with the text of `extendee`, without a copy.
-    @inlinable public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_extendee != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.extendee, body)
     }
@@ -872,23 +872,23 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// For booleans, "true" or "false".
     /// For strings, contains the default text contents (not escaped in any way).
     /// For bytes, contains the C escaped value.  All bytes >= 128 are escaped.
-    @inlinable public var defaultValue: String {
+    public var defaultValue: String {
         get { _content.message.pointee.has_default_value != 0 ? _content.message.string(_content.message.pointee.default_value) : "" }
         set { _content.message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `defaultValue` is set.
-    @inlinable public var hasDefaultValue: Bool { _content.message.pointee.has_default_value != 0 }
+    public var hasDefaultValue: Bool { _content.message.pointee.has_default_value != 0 }
     /// Forgets `defaultValue`; it then reads as its default.
-    @inlinable public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
+    public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
     /// Calls `body` with the text of `defaultValue`, without a copy.
-    @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_default_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.default_value, body)
     }
 
     /// If set, gives the index of a oneof in the containing type's oneof_decl
     /// list.  This field is a member of that oneof.
-    @inlinable public var oneofIndex: Int32 {
+    public var oneofIndex: Int32 {
         get { _content.message.pointee.has_oneof_index != 0 ? _content.message.pointee.oneof_index : 0 }
         set {
             let fields = _mutableFields()
@@ -897,37 +897,37 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `oneofIndex` is set.
-    @inlinable public var hasOneofIndex: Bool { _content.message.pointee.has_oneof_index != 0 }
+    public var hasOneofIndex: Bool { _content.message.pointee.has_oneof_index != 0 }
     /// Forgets `oneofIndex`; it then reads as its default.
-    @inlinable public mutating func clearOneofIndex() { _mutableFields().pointee.has_oneof_index = 0 }
+    public mutating func clearOneofIndex() { _mutableFields().pointee.has_oneof_index = 0 }
 
     /// JSON name of this field. The value is set by protocol compiler. If the
     /// user has set a "json_name" option on this field, that option's value
     /// will be used. Otherwise, it's deduced from the field's name by converting
     /// it to camelCase.
-    @inlinable public var jsonName: String {
+    public var jsonName: String {
         get { _content.message.pointee.has_json_name != 0 ? _content.message.string(_content.message.pointee.json_name) : "" }
         set { _content.message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `jsonName` is set.
-    @inlinable public var hasJsonName: Bool { _content.message.pointee.has_json_name != 0 }
+    public var hasJsonName: Bool { _content.message.pointee.has_json_name != 0 }
     /// Forgets `jsonName`; it then reads as its default.
-    @inlinable public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
+    public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
     /// Calls `body` with the text of `jsonName`, without a copy.
-    @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_json_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.json_name, body)
     }
 
-    @inlinable public var options: Google_Protobuf_FieldOptions {
+    public var options: Google_Protobuf_FieldOptions {
         get { _content.submessage(_content.message.pointee.options, at: 7) }
         set { _content[message: 7, of: Self._table] = newValue }
-        _modify { yield &_content[message: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// If true, this is a proto3 "optional". When a proto3 field is optional, it
     /// tracks presence regardless of field type.
@@ -950,7 +950,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     ///
     /// Proto2 optional fields do not set this flag, because they already indicate
     /// optional with `LABEL_OPTIONAL`.
-    @inlinable public var proto3Optional: Bool {
+    public var proto3Optional: Bool {
         get { _content.message.pointee.has_proto3_optional != 0 ? _content.message.pointee.proto3_optional != 0 : false }
         set {
             let fields = _mutableFields()
@@ -959,11 +959,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `proto3Optional` is set.
-    @inlinable public var hasProto3Optional: Bool { _content.message.pointee.has_proto3_optional != 0 }
+    public var hasProto3Optional: Bool { _content.message.pointee.has_proto3_optional != 0 }
     /// Forgets `proto3Optional`; it then reads as its default.
-    @inlinable public mutating func clearProto3Optional() { _mutableFields().pointee.has_proto3_optional = 0 }
+    public mutating func clearProto3Optional() { _mutableFields().pointee.has_proto3_optional = 0 }
 
-    @frozen public enum TypeEnum: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum TypeEnum: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// 0 is reserved for errors.
         /// Order is weird for historical reasons.
         case double // = 1
@@ -998,9 +998,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// Uses ZigZag encoding.
         case sint64 // = 18
 
-        @inlinable public init() { self = .double }
+        public init() { self = .double }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 1: self = .double
             case 2: self = .float
@@ -1024,7 +1024,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .double: 1
             case .float: 2
@@ -1050,7 +1050,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.double, .float, .int64, .uint64, .int32, .fixed64, .fixed32, .bool, .string, .group, .message, .bytes, .uint32, .enum, .sfixed32, .sfixed64, .sint32, .sint64]
     }
 
-    @frozen public enum Label: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum Label: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// 0 is reserved for errors
         case `optional` // = 1
         case repeated // = 3
@@ -1059,9 +1059,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// can be used to get this behavior.
         case `required` // = 2
 
-        @inlinable public init() { self = .optional }
+        public init() { self = .optional }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 1: self = .optional
             case 3: self = .repeated
@@ -1070,7 +1070,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .optional: 1
             case .repeated: 3
@@ -1082,126 +1082,126 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a oneof.
-@frozen public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var options: Google_Protobuf_OneofOptions {
+    public var options: Google_Protobuf_OneofOptions {
         get { _content.submessage(_content.message.pointee.options, at: 1) }
         set { _content[message: 1, of: Self._table] = newValue }
-        _modify { yield &_content[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes an enum type.
-@frozen public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var value: [Google_Protobuf_EnumValueDescriptorProto] {
+    public var value: [Google_Protobuf_EnumValueDescriptorProto] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
+    public var valueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var options: Google_Protobuf_EnumOptions {
+    public var options: Google_Protobuf_EnumOptions {
         get { _content.submessage(_content.message.pointee.options, at: 2) }
         set { _content[message: 2, of: Self._table] = newValue }
-        _modify { yield &_content[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// Range of reserved numeric values. Reserved numeric values may not be used
     /// by enum values in the same enum declaration. Reserved ranges may not
     /// overlap.
-    @inlinable public var reservedRange: [Google_Protobuf_EnumDescriptorProto.EnumReservedRange] {
+    public var reservedRange: [Google_Protobuf_EnumDescriptorProto.EnumReservedRange] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// Range of reserved numeric values. Reserved numeric values may not be used
     /// by enum values in the same enum declaration. Reserved ranges may not
     /// overlap.
-    @inlinable public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
+    public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
-    @inlinable public var reservedName: [String] {
+    public var reservedName: [String] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
-    @inlinable public var reservedNameField: LifelineMessages.RepeatedField<String> {
+    public var reservedNameField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
-    @inlinable public var visibility: Google_Protobuf_SymbolVisibility {
+    public var visibility: Google_Protobuf_SymbolVisibility {
         get { _content.message.pointee.has_visibility != 0 ? Google_Protobuf_SymbolVisibility._load(_content.message.pointee.visibility) : .visibilityUnset }
         set {
             let fields = _mutableFields()
@@ -1210,9 +1210,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `visibility` is set.
-    @inlinable public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
+    public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
     /// Forgets `visibility`; it then reads as its default.
-    @inlinable public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
+    public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
     /// Range of reserved numeric values. Reserved values may not be used by
     /// entries in the same enum. Reserved ranges may not overlap.
@@ -1220,9 +1220,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// Note that this is distinct from DescriptorProto.ReservedRange in that it
     /// is inclusive such that it can appropriately represent the entire int32
     /// domain.
-    @frozen public struct EnumReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct EnumReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Inclusive.
-        @inlinable public var start: Int32 {
+        public var start: Int32 {
             get { _content.message.pointee.has_start != 0 ? _content.message.pointee.start : 0 }
             set {
                 let fields = _mutableFields()
@@ -1231,12 +1231,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `start` is set.
-        @inlinable public var hasStart: Bool { _content.message.pointee.has_start != 0 }
+        public var hasStart: Bool { _content.message.pointee.has_start != 0 }
         /// Forgets `start`; it then reads as its default.
-        @inlinable public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
+        public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Inclusive.
-        @inlinable public var end: Int32 {
+        public var end: Int32 {
             get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
@@ -1245,51 +1245,51 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `end` is set.
-        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
+        public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto__EnumReservedRangeX95360ce7
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__enum_reserved_range_x95360ce7__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__enum_reserved_range_x95360ce7__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a value within an enum.
-@frozen public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _content.message.pointee.has_number != 0 ? _content.message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -1298,139 +1298,139 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `number` is set.
-    @inlinable public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
+    public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
     /// Forgets `number`; it then reads as its default.
-    @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+    public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-    @inlinable public var options: Google_Protobuf_EnumValueOptions {
+    public var options: Google_Protobuf_EnumValueOptions {
         get { _content.submessage(_content.message.pointee.options, at: 2) }
         set { _content[message: 2, of: Self._table] = newValue }
-        _modify { yield &_content[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a service.
-@frozen public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var method: [Google_Protobuf_MethodDescriptorProto] {
+    public var method: [Google_Protobuf_MethodDescriptorProto] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
-    @inlinable public var methodField: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
+    public var methodField: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message, _message.pointee.method, count: _message.pointee.n_method) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var options: Google_Protobuf_ServiceOptions {
+    public var options: Google_Protobuf_ServiceOptions {
         get { _content.submessage(_content.message.pointee.options, at: 2) }
         set { _content[message: 2, of: Self._table] = newValue }
-        _modify { yield &_content[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a method of a service.
-@frozen public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Input and output type names.  These are resolved in the same way as
     /// FieldDescriptorProto.type_name, but must refer to a message type.
-    @inlinable public var inputType: String {
+    public var inputType: String {
         get { _content.message.pointee.has_input_type != 0 ? _content.message.string(_content.message.pointee.input_type) : "" }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `inputType` is set.
-    @inlinable public var hasInputType: Bool { _content.message.pointee.has_input_type != 0 }
+    public var hasInputType: Bool { _content.message.pointee.has_input_type != 0 }
     /// Forgets `inputType`; it then reads as its default.
-    @inlinable public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
+    public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
     /// Calls `body` with the text of `inputType`, without a copy.
-    @inlinable public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_input_type != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.input_type, body)
     }
 
-    @inlinable public var outputType: String {
+    public var outputType: String {
         get { _content.message.pointee.has_output_type != 0 ? _content.message.string(_content.message.pointee.output_type) : "" }
         set { _content.message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `outputType` is set.
-    @inlinable public var hasOutputType: Bool { _content.message.pointee.has_output_type != 0 }
+    public var hasOutputType: Bool { _content.message.pointee.has_output_type != 0 }
     /// Forgets `outputType`; it then reads as its default.
-    @inlinable public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
+    public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
     /// Calls `body` with the text of `outputType`, without a copy.
-    @inlinable public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_output_type != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.output_type, body)
     }
 
-    @inlinable public var options: Google_Protobuf_MethodOptions {
+    public var options: Google_Protobuf_MethodOptions {
         get { _content.submessage(_content.message.pointee.options, at: 3) }
         set { _content[message: 3, of: Self._table] = newValue }
-        _modify { yield &_content[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `options` is set.
-    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
+    public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
+    public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// Identifies if client streams multiple client messages
-    @inlinable public var clientStreaming: Bool {
+    public var clientStreaming: Bool {
         get { _content.message.pointee.has_client_streaming != 0 ? _content.message.pointee.client_streaming != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1439,12 +1439,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `clientStreaming` is set.
-    @inlinable public var hasClientStreaming: Bool { _content.message.pointee.has_client_streaming != 0 }
+    public var hasClientStreaming: Bool { _content.message.pointee.has_client_streaming != 0 }
     /// Forgets `clientStreaming`; it then reads as its default.
-    @inlinable public mutating func clearClientStreaming() { _mutableFields().pointee.has_client_streaming = 0 }
+    public mutating func clearClientStreaming() { _mutableFields().pointee.has_client_streaming = 0 }
 
     /// Identifies if server streams multiple server messages
-    @inlinable public var serverStreaming: Bool {
+    public var serverStreaming: Bool {
         get { _content.message.pointee.has_server_streaming != 0 ? _content.message.pointee.server_streaming != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1453,37 +1453,37 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `serverStreaming` is set.
-    @inlinable public var hasServerStreaming: Bool { _content.message.pointee.has_server_streaming != 0 }
+    public var hasServerStreaming: Bool { _content.message.pointee.has_server_streaming != 0 }
     /// Forgets `serverStreaming`; it then reads as its default.
-    @inlinable public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
+    public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_descriptor_proto__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_descriptor_proto__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Sets the Java package where classes generated from this .proto will be
     /// placed.  By default, the proto package is used, but this is often
     /// inappropriate because proto packages do not normally start with backwards
     /// domain names.
-    @inlinable public var javaPackage: String {
+    public var javaPackage: String {
         get { _content.message.pointee.has_java_package != 0 ? _content.message.string(_content.message.pointee.java_package) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `javaPackage` is set.
-    @inlinable public var hasJavaPackage: Bool { _content.message.pointee.has_java_package != 0 }
+    public var hasJavaPackage: Bool { _content.message.pointee.has_java_package != 0 }
     /// Forgets `javaPackage`; it then reads as its default.
-    @inlinable public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
+    public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
     /// Calls `body` with the text of `javaPackage`, without a copy.
-    @inlinable public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_java_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.java_package, body)
     }
@@ -1493,16 +1493,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// well as any top-level extensions defined in the .proto file.
     /// If java_multiple_files is disabled, then all the other classes from the
     /// .proto file will be nested inside the single wrapper outer class.
-    @inlinable public var javaOuterClassname: String {
+    public var javaOuterClassname: String {
         get { _content.message.pointee.has_java_outer_classname != 0 ? _content.message.string(_content.message.pointee.java_outer_classname) : "" }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `javaOuterClassname` is set.
-    @inlinable public var hasJavaOuterClassname: Bool { _content.message.pointee.has_java_outer_classname != 0 }
+    public var hasJavaOuterClassname: Bool { _content.message.pointee.has_java_outer_classname != 0 }
     /// Forgets `javaOuterClassname`; it then reads as its default.
-    @inlinable public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
+    public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
     /// Calls `body` with the text of `javaOuterClassname`, without a copy.
-    @inlinable public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_java_outer_classname != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.java_outer_classname, body)
     }
@@ -1513,7 +1513,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// named by java_outer_classname.  However, the wrapper class will still be
     /// generated to contain the file's getDescriptor() method as well as any
     /// top-level extensions defined in the file.
-    @inlinable public var javaMultipleFiles: Bool {
+    public var javaMultipleFiles: Bool {
         get { _content.message.pointee.has_java_multiple_files != 0 ? _content.message.pointee.java_multiple_files != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1522,14 +1522,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `javaMultipleFiles` is set.
-    @inlinable public var hasJavaMultipleFiles: Bool { _content.message.pointee.has_java_multiple_files != 0 }
+    public var hasJavaMultipleFiles: Bool { _content.message.pointee.has_java_multiple_files != 0 }
     /// Forgets `javaMultipleFiles`; it then reads as its default.
-    @inlinable public mutating func clearJavaMultipleFiles() { _mutableFields().pointee.has_java_multiple_files = 0 }
+    public mutating func clearJavaMultipleFiles() { _mutableFields().pointee.has_java_multiple_files = 0 }
 
     /// This option does nothing.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var javaGenerateEqualsAndHash: Bool {
+    public var javaGenerateEqualsAndHash: Bool {
         get { _content.message.pointee.has_java_generate_equals_and_hash != 0 ? _content.message.pointee.java_generate_equals_and_hash != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1538,9 +1538,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `javaGenerateEqualsAndHash` is set.
-    @inlinable public var hasJavaGenerateEqualsAndHash: Bool { _content.message.pointee.has_java_generate_equals_and_hash != 0 }
+    public var hasJavaGenerateEqualsAndHash: Bool { _content.message.pointee.has_java_generate_equals_and_hash != 0 }
     /// Forgets `javaGenerateEqualsAndHash`; it then reads as its default.
-    @inlinable public mutating func clearJavaGenerateEqualsAndHash() { _mutableFields().pointee.has_java_generate_equals_and_hash = 0 }
+    public mutating func clearJavaGenerateEqualsAndHash() { _mutableFields().pointee.has_java_generate_equals_and_hash = 0 }
 
     /// A proto2 file can set this to true to opt in to UTF-8 checking for Java,
     /// which will throw an exception if invalid UTF-8 is parsed from the wire or
@@ -1552,7 +1552,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// Proto3 files already perform these checks. Setting the option explicitly to
     /// false has no effect: it cannot be used to opt proto3 files out of UTF-8
     /// checks.
-    @inlinable public var javaStringCheckUtf8: Bool {
+    public var javaStringCheckUtf8: Bool {
         get { _content.message.pointee.has_java_string_check_utf8 != 0 ? _content.message.pointee.java_string_check_utf8 != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1561,11 +1561,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `javaStringCheckUtf8` is set.
-    @inlinable public var hasJavaStringCheckUtf8: Bool { _content.message.pointee.has_java_string_check_utf8 != 0 }
+    public var hasJavaStringCheckUtf8: Bool { _content.message.pointee.has_java_string_check_utf8 != 0 }
     /// Forgets `javaStringCheckUtf8`; it then reads as its default.
-    @inlinable public mutating func clearJavaStringCheckUtf8() { _mutableFields().pointee.has_java_string_check_utf8 = 0 }
+    public mutating func clearJavaStringCheckUtf8() { _mutableFields().pointee.has_java_string_check_utf8 = 0 }
 
-    @inlinable public var optimizeFor: Google_Protobuf_FileOptions.OptimizeMode {
+    public var optimizeFor: Google_Protobuf_FileOptions.OptimizeMode {
         get { _content.message.pointee.has_optimize_for != 0 ? Google_Protobuf_FileOptions.OptimizeMode._load(_content.message.pointee.optimize_for) : .speed }
         set {
             let fields = _mutableFields()
@@ -1574,25 +1574,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `optimizeFor` is set.
-    @inlinable public var hasOptimizeFor: Bool { _content.message.pointee.has_optimize_for != 0 }
+    public var hasOptimizeFor: Bool { _content.message.pointee.has_optimize_for != 0 }
     /// Forgets `optimizeFor`; it then reads as its default.
-    @inlinable public mutating func clearOptimizeFor() { _mutableFields().pointee.has_optimize_for = 0 }
+    public mutating func clearOptimizeFor() { _mutableFields().pointee.has_optimize_for = 0 }
 
     /// Sets the Go package where structs generated from this .proto will be
     /// placed. If omitted, the Go package will be derived from the following:
     ///   - The basename of the package import path, if provided.
     ///   - Otherwise, the package statement in the .proto file, if present.
     ///   - Otherwise, the basename of the .proto file, without extension.
-    @inlinable public var goPackage: String {
+    public var goPackage: String {
         get { _content.message.pointee.has_go_package != 0 ? _content.message.string(_content.message.pointee.go_package) : "" }
         set { _content.message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `goPackage` is set.
-    @inlinable public var hasGoPackage: Bool { _content.message.pointee.has_go_package != 0 }
+    public var hasGoPackage: Bool { _content.message.pointee.has_go_package != 0 }
     /// Forgets `goPackage`; it then reads as its default.
-    @inlinable public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
+    public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
     /// Calls `body` with the text of `goPackage`, without a copy.
-    @inlinable public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_go_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.go_package, body)
     }
@@ -1607,7 +1607,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// that generate code specific to your particular RPC system.  Therefore,
     /// these default to false.  Old code which depends on generic services should
     /// explicitly set them to true.
-    @inlinable public var ccGenericServices: Bool {
+    public var ccGenericServices: Bool {
         get { _content.message.pointee.has_cc_generic_services != 0 ? _content.message.pointee.cc_generic_services != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1616,11 +1616,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `ccGenericServices` is set.
-    @inlinable public var hasCcGenericServices: Bool { _content.message.pointee.has_cc_generic_services != 0 }
+    public var hasCcGenericServices: Bool { _content.message.pointee.has_cc_generic_services != 0 }
     /// Forgets `ccGenericServices`; it then reads as its default.
-    @inlinable public mutating func clearCcGenericServices() { _mutableFields().pointee.has_cc_generic_services = 0 }
+    public mutating func clearCcGenericServices() { _mutableFields().pointee.has_cc_generic_services = 0 }
 
-    @inlinable public var javaGenericServices: Bool {
+    public var javaGenericServices: Bool {
         get { _content.message.pointee.has_java_generic_services != 0 ? _content.message.pointee.java_generic_services != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1629,11 +1629,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `javaGenericServices` is set.
-    @inlinable public var hasJavaGenericServices: Bool { _content.message.pointee.has_java_generic_services != 0 }
+    public var hasJavaGenericServices: Bool { _content.message.pointee.has_java_generic_services != 0 }
     /// Forgets `javaGenericServices`; it then reads as its default.
-    @inlinable public mutating func clearJavaGenericServices() { _mutableFields().pointee.has_java_generic_services = 0 }
+    public mutating func clearJavaGenericServices() { _mutableFields().pointee.has_java_generic_services = 0 }
 
-    @inlinable public var pyGenericServices: Bool {
+    public var pyGenericServices: Bool {
         get { _content.message.pointee.has_py_generic_services != 0 ? _content.message.pointee.py_generic_services != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1642,15 +1642,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `pyGenericServices` is set.
-    @inlinable public var hasPyGenericServices: Bool { _content.message.pointee.has_py_generic_services != 0 }
+    public var hasPyGenericServices: Bool { _content.message.pointee.has_py_generic_services != 0 }
     /// Forgets `pyGenericServices`; it then reads as its default.
-    @inlinable public mutating func clearPyGenericServices() { _mutableFields().pointee.has_py_generic_services = 0 }
+    public mutating func clearPyGenericServices() { _mutableFields().pointee.has_py_generic_services = 0 }
 
     /// Is this file deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for everything in the file, or it will be completely ignored; in the very
     /// least, this is a formalization for deprecating files.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1659,13 +1659,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enables the use of arenas for the proto messages in this file. This applies
     /// only to generated classes for C++.
-    @inlinable public var ccEnableArenas: Bool {
+    public var ccEnableArenas: Bool {
         get { _content.message.pointee.has_cc_enable_arenas != 0 ? _content.message.pointee.cc_enable_arenas != 0 : true }
         set {
             let fields = _mutableFields()
@@ -1674,37 +1674,37 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `ccEnableArenas` is set.
-    @inlinable public var hasCcEnableArenas: Bool { _content.message.pointee.has_cc_enable_arenas != 0 }
+    public var hasCcEnableArenas: Bool { _content.message.pointee.has_cc_enable_arenas != 0 }
     /// Forgets `ccEnableArenas`; it then reads as its default.
-    @inlinable public mutating func clearCcEnableArenas() { _mutableFields().pointee.has_cc_enable_arenas = 0 }
+    public mutating func clearCcEnableArenas() { _mutableFields().pointee.has_cc_enable_arenas = 0 }
 
     /// Sets the objective c class prefix which is prepended to all objective c
     /// generated classes from this .proto. There is no default.
-    @inlinable public var objcClassPrefix: String {
+    public var objcClassPrefix: String {
         get { _content.message.pointee.has_objc_class_prefix != 0 ? _content.message.string(_content.message.pointee.objc_class_prefix) : "" }
         set { _content.message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `objcClassPrefix` is set.
-    @inlinable public var hasObjcClassPrefix: Bool { _content.message.pointee.has_objc_class_prefix != 0 }
+    public var hasObjcClassPrefix: Bool { _content.message.pointee.has_objc_class_prefix != 0 }
     /// Forgets `objcClassPrefix`; it then reads as its default.
-    @inlinable public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
+    public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
     /// Calls `body` with the text of `objcClassPrefix`, without a copy.
-    @inlinable public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_objc_class_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.objc_class_prefix, body)
     }
 
     /// Namespace for generated classes; defaults to the package.
-    @inlinable public var csharpNamespace: String {
+    public var csharpNamespace: String {
         get { _content.message.pointee.has_csharp_namespace != 0 ? _content.message.string(_content.message.pointee.csharp_namespace) : "" }
         set { _content.message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `csharpNamespace` is set.
-    @inlinable public var hasCsharpNamespace: Bool { _content.message.pointee.has_csharp_namespace != 0 }
+    public var hasCsharpNamespace: Bool { _content.message.pointee.has_csharp_namespace != 0 }
     /// Forgets `csharpNamespace`; it then reads as its default.
-    @inlinable public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
+    public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
     /// Calls `body` with the text of `csharpNamespace`, without a copy.
-    @inlinable public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_csharp_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.csharp_namespace, body)
     }
@@ -1713,32 +1713,32 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// replacing '.' with underscore and use that to prefix the types/symbols
     /// defined. When this options is provided, they will use this value instead
     /// to prefix the types/symbols defined.
-    @inlinable public var swiftPrefix: String {
+    public var swiftPrefix: String {
         get { _content.message.pointee.has_swift_prefix != 0 ? _content.message.string(_content.message.pointee.swift_prefix) : "" }
         set { _content.message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `swiftPrefix` is set.
-    @inlinable public var hasSwiftPrefix: Bool { _content.message.pointee.has_swift_prefix != 0 }
+    public var hasSwiftPrefix: Bool { _content.message.pointee.has_swift_prefix != 0 }
     /// Forgets `swiftPrefix`; it then reads as its default.
-    @inlinable public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
+    public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
     /// Calls `body` with the text of `swiftPrefix`, without a copy.
-    @inlinable public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_swift_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.swift_prefix, body)
     }
 
     /// Sets the php class prefix which is prepended to all php generated classes
     /// from this .proto. Default is empty.
-    @inlinable public var phpClassPrefix: String {
+    public var phpClassPrefix: String {
         get { _content.message.pointee.has_php_class_prefix != 0 ? _content.message.string(_content.message.pointee.php_class_prefix) : "" }
         set { _content.message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `phpClassPrefix` is set.
-    @inlinable public var hasPhpClassPrefix: Bool { _content.message.pointee.has_php_class_prefix != 0 }
+    public var hasPhpClassPrefix: Bool { _content.message.pointee.has_php_class_prefix != 0 }
     /// Forgets `phpClassPrefix`; it then reads as its default.
-    @inlinable public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
+    public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
     /// Calls `body` with the text of `phpClassPrefix`, without a copy.
-    @inlinable public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_php_class_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.php_class_prefix, body)
     }
@@ -1746,16 +1746,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// Use this option to change the namespace of php generated classes. Default
     /// is empty. When this option is empty, the package name will be used for
     /// determining the namespace.
-    @inlinable public var phpNamespace: String {
+    public var phpNamespace: String {
         get { _content.message.pointee.has_php_namespace != 0 ? _content.message.string(_content.message.pointee.php_namespace) : "" }
         set { _content.message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `phpNamespace` is set.
-    @inlinable public var hasPhpNamespace: Bool { _content.message.pointee.has_php_namespace != 0 }
+    public var hasPhpNamespace: Bool { _content.message.pointee.has_php_namespace != 0 }
     /// Forgets `phpNamespace`; it then reads as its default.
-    @inlinable public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
+    public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
     /// Calls `body` with the text of `phpNamespace`, without a copy.
-    @inlinable public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_php_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.php_namespace, body)
     }
@@ -1763,16 +1763,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// Use this option to change the namespace of php generated metadata classes.
     /// Default is empty. When this option is empty, the proto file name will be
     /// used for determining the namespace.
-    @inlinable public var phpMetadataNamespace: String {
+    public var phpMetadataNamespace: String {
         get { _content.message.pointee.has_php_metadata_namespace != 0 ? _content.message.string(_content.message.pointee.php_metadata_namespace) : "" }
         set { _content.message.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `phpMetadataNamespace` is set.
-    @inlinable public var hasPhpMetadataNamespace: Bool { _content.message.pointee.has_php_metadata_namespace != 0 }
+    public var hasPhpMetadataNamespace: Bool { _content.message.pointee.has_php_metadata_namespace != 0 }
     /// Forgets `phpMetadataNamespace`; it then reads as its default.
-    @inlinable public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
+    public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
     /// Calls `body` with the text of `phpMetadataNamespace`, without a copy.
-    @inlinable public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_php_metadata_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.php_metadata_namespace, body)
     }
@@ -1780,16 +1780,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// Use this option to change the package of ruby generated classes. Default
     /// is empty. When this option is not set, the package name will be used for
     /// determining the ruby package.
-    @inlinable public var rubyPackage: String {
+    public var rubyPackage: String {
         get { _content.message.pointee.has_ruby_package != 0 ? _content.message.string(_content.message.pointee.ruby_package) : "" }
         set { _content.message.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `rubyPackage` is set.
-    @inlinable public var hasRubyPackage: Bool { _content.message.pointee.has_ruby_package != 0 }
+    public var hasRubyPackage: Bool { _content.message.pointee.has_ruby_package != 0 }
     /// Forgets `rubyPackage`; it then reads as its default.
-    @inlinable public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
+    public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
     /// Calls `body` with the text of `rubyPackage`, without a copy.
-    @inlinable public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_ruby_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.ruby_package, body)
     }
@@ -1798,33 +1798,33 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 19) }
         set { _content[message: 19, of: Self._table] = newValue }
-        _modify { yield &_content[message: 19, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 19, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here.
     /// See the documentation for the "Options" section above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 20, of: Self._table] }
         set { _content[array: 20, of: Self._table] = newValue }
-        _modify { yield &_content[array: 20, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 20, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here.
     /// See the documentation for the "Options" section above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 20, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 20, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 20, of: Self._table] }
     }
 
     /// Generated classes can be optimized for speed or code size.
-    @frozen public enum OptimizeMode: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum OptimizeMode: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Generate complete code for parsing, serialization,
         case speed // = 1
         /// etc.
@@ -1832,9 +1832,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// Generate code using MessageLite and the lite runtime.
         case liteRuntime // = 3
 
-        @inlinable public init() { self = .speed }
+        public init() { self = .speed }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 1: self = .speed
             case 2: self = .codeSize
@@ -1843,7 +1843,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .speed: 1
             case .codeSize: 2
@@ -1855,18 +1855,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Set true to use the old proto1 MessageSet wire format for extensions.
     /// This is provided for backwards-compatibility with the MessageSet wire
     /// format.  You should not use this for any other reason:  It's less
@@ -1885,7 +1885,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     ///
     /// Because this is an option, the above two restrictions are not enforced by
     /// the protocol compiler.
-    @inlinable public var messageSetWireFormat: Bool {
+    public var messageSetWireFormat: Bool {
         get { _content.message.pointee.has_message_set_wire_format != 0 ? _content.message.pointee.message_set_wire_format != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1894,14 +1894,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `messageSetWireFormat` is set.
-    @inlinable public var hasMessageSetWireFormat: Bool { _content.message.pointee.has_message_set_wire_format != 0 }
+    public var hasMessageSetWireFormat: Bool { _content.message.pointee.has_message_set_wire_format != 0 }
     /// Forgets `messageSetWireFormat`; it then reads as its default.
-    @inlinable public mutating func clearMessageSetWireFormat() { _mutableFields().pointee.has_message_set_wire_format = 0 }
+    public mutating func clearMessageSetWireFormat() { _mutableFields().pointee.has_message_set_wire_format = 0 }
 
     /// Disables the generation of the standard "descriptor()" accessor, which can
     /// conflict with a field of the same name.  This is meant to make migration
     /// from proto1 easier; new code should avoid fields named "descriptor".
-    @inlinable public var noStandardDescriptorAccessor: Bool {
+    public var noStandardDescriptorAccessor: Bool {
         get { _content.message.pointee.has_no_standard_descriptor_accessor != 0 ? _content.message.pointee.no_standard_descriptor_accessor != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1910,15 +1910,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `noStandardDescriptorAccessor` is set.
-    @inlinable public var hasNoStandardDescriptorAccessor: Bool { _content.message.pointee.has_no_standard_descriptor_accessor != 0 }
+    public var hasNoStandardDescriptorAccessor: Bool { _content.message.pointee.has_no_standard_descriptor_accessor != 0 }
     /// Forgets `noStandardDescriptorAccessor`; it then reads as its default.
-    @inlinable public mutating func clearNoStandardDescriptorAccessor() { _mutableFields().pointee.has_no_standard_descriptor_accessor = 0 }
+    public mutating func clearNoStandardDescriptorAccessor() { _mutableFields().pointee.has_no_standard_descriptor_accessor = 0 }
 
     /// Is this message deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the message, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating messages.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1927,9 +1927,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Whether the message is an automatically generated map entry type for the
     /// maps field.
@@ -1952,7 +1952,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// NOTE: Do not set the option in .proto files. Always use the maps syntax
     /// instead. The option should only be implicitly set by the proto compiler
     /// parser.
-    @inlinable public var mapEntry: Bool {
+    public var mapEntry: Bool {
         get { _content.message.pointee.has_map_entry != 0 ? _content.message.pointee.map_entry != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1961,9 +1961,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `mapEntry` is set.
-    @inlinable public var hasMapEntry: Bool { _content.message.pointee.has_map_entry != 0 }
+    public var hasMapEntry: Bool { _content.message.pointee.has_map_entry != 0 }
     /// Forgets `mapEntry`; it then reads as its default.
-    @inlinable public mutating func clearMapEntry() { _mutableFields().pointee.has_map_entry = 0 }
+    public mutating func clearMapEntry() { _mutableFields().pointee.has_map_entry = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
     /// and strips underscored from the fields before comparison in proto3 only.
@@ -1977,7 +1977,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// teams have had time to migrate.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var deprecatedLegacyJsonFieldConflicts: Bool {
+    public var deprecatedLegacyJsonFieldConflicts: Bool {
         get { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 ? _content.message.pointee.deprecated_legacy_json_field_conflicts != 0 : false }
         set {
             let fields = _mutableFields()
@@ -1986,50 +1986,50 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
-    @inlinable public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
+    public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
     /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
-    @inlinable public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
+    public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 5) }
         set { _content[message: 5, of: Self._table] = newValue }
-        _modify { yield &_content[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 5, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 6, of: Self._table] }
         set { _content[array: 6, of: Self._table] = newValue }
-        _modify { yield &_content[array: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MessageOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__message_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__message_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// NOTE: ctype is deprecated. Use `features.(pb.cpp).string_type` instead.
     /// The ctype option instructs the C++ code generator to use a different
     /// representation of the field than it normally would.  See the specific
@@ -2037,7 +2037,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// [ctype=CORD] and [ctype=STRING] (the default) on non-repeated fields of
     /// type "bytes" in the open source release.
     /// TODO: make ctype actually deprecated.
-    @inlinable public var ctype: Google_Protobuf_FieldOptions.CType {
+    public var ctype: Google_Protobuf_FieldOptions.CType {
         get { _content.message.pointee.has_ctype != 0 ? Google_Protobuf_FieldOptions.CType._load(_content.message.pointee.ctype) : .string }
         set {
             let fields = _mutableFields()
@@ -2046,9 +2046,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `ctype` is set.
-    @inlinable public var hasCtype: Bool { _content.message.pointee.has_ctype != 0 }
+    public var hasCtype: Bool { _content.message.pointee.has_ctype != 0 }
     /// Forgets `ctype`; it then reads as its default.
-    @inlinable public mutating func clearCtype() { _mutableFields().pointee.has_ctype = 0 }
+    public mutating func clearCtype() { _mutableFields().pointee.has_ctype = 0 }
 
     /// The packed option can be enabled for repeated primitive fields to enable
     /// a more efficient representation on the wire. Rather than repeatedly
@@ -2057,7 +2057,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// false will avoid using packed encoding.  This option is prohibited in
     /// Editions, but the `repeated_field_encoding` feature can be used to control
     /// the behavior.
-    @inlinable public var packed: Bool {
+    public var packed: Bool {
         get { _content.message.pointee.has_packed != 0 ? _content.message.pointee.packed != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2066,9 +2066,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `packed` is set.
-    @inlinable public var hasPacked: Bool { _content.message.pointee.has_packed != 0 }
+    public var hasPacked: Bool { _content.message.pointee.has_packed != 0 }
     /// Forgets `packed`; it then reads as its default.
-    @inlinable public mutating func clearPacked() { _mutableFields().pointee.has_packed = 0 }
+    public mutating func clearPacked() { _mutableFields().pointee.has_packed = 0 }
 
     /// The jstype option determines the JavaScript type used for values of the
     /// field.  The option is permitted only for 64 bit integral and fixed types
@@ -2081,7 +2081,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     ///
     /// This option is an enum to permit additional types to be added, e.g.
     /// goog.math.Integer.
-    @inlinable public var jstype: Google_Protobuf_FieldOptions.JSType {
+    public var jstype: Google_Protobuf_FieldOptions.JSType {
         get { _content.message.pointee.has_jstype != 0 ? Google_Protobuf_FieldOptions.JSType._load(_content.message.pointee.jstype) : .jsNormal }
         set {
             let fields = _mutableFields()
@@ -2090,9 +2090,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `jstype` is set.
-    @inlinable public var hasJstype: Bool { _content.message.pointee.has_jstype != 0 }
+    public var hasJstype: Bool { _content.message.pointee.has_jstype != 0 }
     /// Forgets `jstype`; it then reads as its default.
-    @inlinable public mutating func clearJstype() { _mutableFields().pointee.has_jstype = 0 }
+    public mutating func clearJstype() { _mutableFields().pointee.has_jstype = 0 }
 
     /// Should this field be parsed lazily?  Lazy applies only to message-type
     /// fields.  It means that when the outer message is initially parsed, the
@@ -2116,7 +2116,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// on the outer message would fail if the inner message has missing required
     /// fields. Failed verification would result in parsing failure (except when
     /// uninitialized messages are acceptable).
-    @inlinable public var lazy: Bool {
+    public var lazy: Bool {
         get { _content.message.pointee.has_lazy != 0 ? _content.message.pointee.lazy != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2125,14 +2125,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `lazy` is set.
-    @inlinable public var hasLazy: Bool { _content.message.pointee.has_lazy != 0 }
+    public var hasLazy: Bool { _content.message.pointee.has_lazy != 0 }
     /// Forgets `lazy`; it then reads as its default.
-    @inlinable public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
+    public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
 
     /// unverified_lazy does no correctness checks on the byte stream. This should
     /// only be used where lazy with verification is prohibitive for performance
     /// reasons.
-    @inlinable public var unverifiedLazy: Bool {
+    public var unverifiedLazy: Bool {
         get { _content.message.pointee.has_unverified_lazy != 0 ? _content.message.pointee.unverified_lazy != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2141,15 +2141,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `unverifiedLazy` is set.
-    @inlinable public var hasUnverifiedLazy: Bool { _content.message.pointee.has_unverified_lazy != 0 }
+    public var hasUnverifiedLazy: Bool { _content.message.pointee.has_unverified_lazy != 0 }
     /// Forgets `unverifiedLazy`; it then reads as its default.
-    @inlinable public mutating func clearUnverifiedLazy() { _mutableFields().pointee.has_unverified_lazy = 0 }
+    public mutating func clearUnverifiedLazy() { _mutableFields().pointee.has_unverified_lazy = 0 }
 
     /// Is this field deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for accessors, or it will be completely ignored; in the very least, this
     /// is a formalization for deprecating fields.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2158,15 +2158,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// DEPRECATED. DO NOT USE!
     /// For Google-internal migration only. Do not use.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var weak: Bool {
+    public var weak: Bool {
         get { _content.message.pointee.has_weak != 0 ? _content.message.pointee.weak != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2175,13 +2175,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `weak` is set.
-    @inlinable public var hasWeak: Bool { _content.message.pointee.has_weak != 0 }
+    public var hasWeak: Bool { _content.message.pointee.has_weak != 0 }
     /// Forgets `weak`; it then reads as its default.
-    @inlinable public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
+    public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
 
     /// Indicate that the field value should not be printed out when using debug
     /// formats, e.g. when the field contains sensitive credentials.
-    @inlinable public var debugRedact: Bool {
+    public var debugRedact: Bool {
         get { _content.message.pointee.has_debug_redact != 0 ? _content.message.pointee.debug_redact != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2190,11 +2190,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `debugRedact` is set.
-    @inlinable public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
+    public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
     /// Forgets `debugRedact`; it then reads as its default.
-    @inlinable public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
+    public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
-    @inlinable public var retention: Google_Protobuf_FieldOptions.OptionRetention {
+    public var retention: Google_Protobuf_FieldOptions.OptionRetention {
         get { _content.message.pointee.has_retention != 0 ? Google_Protobuf_FieldOptions.OptionRetention._load(_content.message.pointee.retention) : .retentionUnknown }
         set {
             let fields = _mutableFields()
@@ -2203,70 +2203,70 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `retention` is set.
-    @inlinable public var hasRetention: Bool { _content.message.pointee.has_retention != 0 }
+    public var hasRetention: Bool { _content.message.pointee.has_retention != 0 }
     /// Forgets `retention`; it then reads as its default.
-    @inlinable public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
+    public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
 
-    @inlinable public var targets: [Google_Protobuf_FieldOptions.OptionTargetType] {
+    public var targets: [Google_Protobuf_FieldOptions.OptionTargetType] {
         get { _content[array: 9, of: Self._table] }
         set { _content[array: 9, of: Self._table] = newValue }
-        _modify { yield &_content[array: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
-    @inlinable public var targetsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
+    public var targetsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message, _message.pointee.targets, count: _message.pointee.n_targets) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var editionDefaults: [Google_Protobuf_FieldOptions.EditionDefault] {
+    public var editionDefaults: [Google_Protobuf_FieldOptions.EditionDefault] {
         get { _content[array: 10, of: Self._table] }
         set { _content[array: 10, of: Self._table] = newValue }
-        _modify { yield &_content[array: 10, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
-    @inlinable public var editionDefaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
+    public var editionDefaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 11) }
         set { _content[message: 11, of: Self._table] = newValue }
-        _modify { yield &_content[message: 11, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 11, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
-    @inlinable public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
+    public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
         get { _content.submessage(_content.message.pointee.feature_support, at: 12) }
         set { _content[message: 12, of: Self._table] = newValue }
-        _modify { yield &_content[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 12, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
-    @inlinable public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
+    public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
     /// Forgets `featureSupport`; it then reads as its default.
-    @inlinable public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
+    public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 13, of: Self._table] }
         set { _content[array: 13, of: Self._table] = newValue }
-        _modify { yield &_content[array: 13, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 13, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    @frozen public enum CType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum CType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Default mode.
         case string // = 0
         /// The option [ctype=CORD] may be applied to a non-repeated field of type
@@ -2278,9 +2278,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         case cord // = 1
         case stringPiece // = 2
 
-        @inlinable public init() { self = .string }
+        public init() { self = .string }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .string
             case 1: self = .cord
@@ -2289,7 +2289,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .string: 0
             case .cord: 1
@@ -2300,7 +2300,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.string, .cord, .stringPiece]
     }
 
-    @frozen public enum JSType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum JSType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Use the default type.
         case jsNormal // = 0
         /// Use JavaScript strings.
@@ -2308,9 +2308,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// Use JavaScript numbers.
         case jsNumber // = 2
 
-        @inlinable public init() { self = .jsNormal }
+        public init() { self = .jsNormal }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .jsNormal
             case 1: self = .jsString
@@ -2319,7 +2319,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .jsNormal: 0
             case .jsString: 1
@@ -2331,14 +2331,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// If set to RETENTION_SOURCE, the option will be omitted from the binary.
-    @frozen public enum OptionRetention: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum OptionRetention: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case retentionUnknown // = 0
         case retentionRuntime // = 1
         case retentionSource // = 2
 
-        @inlinable public init() { self = .retentionUnknown }
+        public init() { self = .retentionUnknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .retentionUnknown
             case 1: self = .retentionRuntime
@@ -2347,7 +2347,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .retentionUnknown: 0
             case .retentionRuntime: 1
@@ -2361,7 +2361,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// This indicates the types of entities that the field may apply to when used
     /// as an option. If it is unset, then the field may be freely used as an
     /// option on any kind of entity.
-    @frozen public enum OptionTargetType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum OptionTargetType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case targetTypeUnknown // = 0
         case targetTypeFile // = 1
         case targetTypeExtensionRange // = 2
@@ -2373,9 +2373,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         case targetTypeService // = 8
         case targetTypeMethod // = 9
 
-        @inlinable public init() { self = .targetTypeUnknown }
+        public init() { self = .targetTypeUnknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .targetTypeUnknown
             case 1: self = .targetTypeFile
@@ -2391,7 +2391,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .targetTypeUnknown: 0
             case .targetTypeFile: 1
@@ -2409,8 +2409,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.targetTypeUnknown, .targetTypeFile, .targetTypeExtensionRange, .targetTypeMessage, .targetTypeField, .targetTypeOneof, .targetTypeEnum, .targetTypeEnumEntry, .targetTypeService, .targetTypeMethod]
     }
 
-    @frozen public struct EditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        @inlinable public var edition: Google_Protobuf_Edition {
+    public struct EditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        public var edition: Google_Protobuf_Edition {
             get { _content.message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition) : .unknown }
             set {
                 let fields = _mutableFields()
@@ -2419,43 +2419,43 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `edition` is set.
-        @inlinable public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
+        public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
         /// Forgets `edition`; it then reads as its default.
-        @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
+        public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Textproto value.
-        @inlinable public var value: String {
+        public var value: String {
             get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
             set { _content.message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `value` is set.
-        @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+        public var hasValue: Bool { _content.message.pointee.has_value != 0 }
         /// Forgets `value`; it then reads as its default.
-        @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+        public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
         /// Calls `body` with the text of `value`, without a copy.
-        @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.value, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__EditionDefaultXdf57001e
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__edition_default_xdf57001e__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__edition_default_xdf57001e__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     /// Information about the support window of a feature.
-    @frozen public struct FeatureSupport: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct FeatureSupport: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// The edition that this feature was first available in.  In editions
         /// earlier than this one, the default assigned to EDITION_LEGACY will be
         /// used, and proto files will not be able to override it.
-        @inlinable public var editionIntroduced: Google_Protobuf_Edition {
+        public var editionIntroduced: Google_Protobuf_Edition {
             get { _content.message.pointee.has_edition_introduced != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition_introduced) : .unknown }
             set {
                 let fields = _mutableFields()
@@ -2464,13 +2464,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `editionIntroduced` is set.
-        @inlinable public var hasEditionIntroduced: Bool { _content.message.pointee.has_edition_introduced != 0 }
+        public var hasEditionIntroduced: Bool { _content.message.pointee.has_edition_introduced != 0 }
         /// Forgets `editionIntroduced`; it then reads as its default.
-        @inlinable public mutating func clearEditionIntroduced() { _mutableFields().pointee.has_edition_introduced = 0 }
+        public mutating func clearEditionIntroduced() { _mutableFields().pointee.has_edition_introduced = 0 }
 
         /// The edition this feature becomes deprecated in.  Using this after this
         /// edition may trigger warnings.
-        @inlinable public var editionDeprecated: Google_Protobuf_Edition {
+        public var editionDeprecated: Google_Protobuf_Edition {
             get { _content.message.pointee.has_edition_deprecated != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition_deprecated) : .unknown }
             set {
                 let fields = _mutableFields()
@@ -2479,22 +2479,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `editionDeprecated` is set.
-        @inlinable public var hasEditionDeprecated: Bool { _content.message.pointee.has_edition_deprecated != 0 }
+        public var hasEditionDeprecated: Bool { _content.message.pointee.has_edition_deprecated != 0 }
         /// Forgets `editionDeprecated`; it then reads as its default.
-        @inlinable public mutating func clearEditionDeprecated() { _mutableFields().pointee.has_edition_deprecated = 0 }
+        public mutating func clearEditionDeprecated() { _mutableFields().pointee.has_edition_deprecated = 0 }
 
         /// The deprecation warning text if this feature is used after the edition it
         /// was marked deprecated in.
-        @inlinable public var deprecationWarning: String {
+        public var deprecationWarning: String {
             get { _content.message.pointee.has_deprecation_warning != 0 ? _content.message.string(_content.message.pointee.deprecation_warning) : "" }
             set { _content.message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `deprecationWarning` is set.
-        @inlinable public var hasDeprecationWarning: Bool { _content.message.pointee.has_deprecation_warning != 0 }
+        public var hasDeprecationWarning: Bool { _content.message.pointee.has_deprecation_warning != 0 }
         /// Forgets `deprecationWarning`; it then reads as its default.
-        @inlinable public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
+        public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
         /// Calls `body` with the text of `deprecationWarning`, without a copy.
-        @inlinable public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_deprecation_warning != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.deprecation_warning, body)
         }
@@ -2502,7 +2502,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// The edition this feature is no longer available in.  In editions after
         /// this one, the last default assigned will be used, and proto files will
         /// not be able to override it.
-        @inlinable public var editionRemoved: Google_Protobuf_Edition {
+        public var editionRemoved: Google_Protobuf_Edition {
             get { _content.message.pointee.has_edition_removed != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition_removed) : .unknown }
             set {
                 let fields = _mutableFields()
@@ -2511,94 +2511,94 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `editionRemoved` is set.
-        @inlinable public var hasEditionRemoved: Bool { _content.message.pointee.has_edition_removed != 0 }
+        public var hasEditionRemoved: Bool { _content.message.pointee.has_edition_removed != 0 }
         /// Forgets `editionRemoved`; it then reads as its default.
-        @inlinable public mutating func clearEditionRemoved() { _mutableFields().pointee.has_edition_removed = 0 }
+        public mutating func clearEditionRemoved() { _mutableFields().pointee.has_edition_removed = 0 }
 
         /// The removal error text if this feature is used after the edition it was
         /// removed in.
-        @inlinable public var removalError: String {
+        public var removalError: String {
             get { _content.message.pointee.has_removal_error != 0 ? _content.message.string(_content.message.pointee.removal_error) : "" }
             set { _content.message.assign(newValue, to: 4, of: Self._table) }
         }
         /// Whether `removalError` is set.
-        @inlinable public var hasRemovalError: Bool { _content.message.pointee.has_removal_error != 0 }
+        public var hasRemovalError: Bool { _content.message.pointee.has_removal_error != 0 }
         /// Forgets `removalError`; it then reads as its default.
-        @inlinable public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
+        public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
         /// Calls `body` with the text of `removalError`, without a copy.
-        @inlinable public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_removal_error != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.removal_error, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__FeatureSupportX36295734
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__feature_support_x36295734__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__feature_support_x36295734__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_OneofOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_OneofOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 0) }
         set { _content[message: 0, of: Self._table] = newValue }
-        _modify { yield &_content[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Set this option to true to allow mapping different tag names to the same
     /// value.
-    @inlinable public var allowAlias: Bool {
+    public var allowAlias: Bool {
         get { _content.message.pointee.has_allow_alias != 0 ? _content.message.pointee.allow_alias != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2607,15 +2607,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `allowAlias` is set.
-    @inlinable public var hasAllowAlias: Bool { _content.message.pointee.has_allow_alias != 0 }
+    public var hasAllowAlias: Bool { _content.message.pointee.has_allow_alias != 0 }
     /// Forgets `allowAlias`; it then reads as its default.
-    @inlinable public mutating func clearAllowAlias() { _mutableFields().pointee.has_allow_alias = 0 }
+    public mutating func clearAllowAlias() { _mutableFields().pointee.has_allow_alias = 0 }
 
     /// Is this enum deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the enum, or it will be completely ignored; in the very least, this
     /// is a formalization for deprecating enums.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2624,9 +2624,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
     /// and strips underscored from the fields before comparison in proto3 only.
@@ -2636,7 +2636,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// had time to migrate.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var deprecatedLegacyJsonFieldConflicts: Bool {
+    public var deprecatedLegacyJsonFieldConflicts: Bool {
         get { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 ? _content.message.pointee.deprecated_legacy_json_field_conflicts != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2645,55 +2645,55 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
-    @inlinable public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
+    public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
     /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
-    @inlinable public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
+    public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 3) }
         set { _content[message: 3, of: Self._table] = newValue }
-        _modify { yield &_content[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Is this enum value deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the enum value, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating enum values.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2702,28 +2702,28 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 1) }
         set { _content[message: 1, of: Self._table] = newValue }
-        _modify { yield &_content[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// Indicate that fields annotated with this enum value should not be printed
     /// out when using debug formats, e.g. when the field contains sensitive
     /// credentials.
-    @inlinable public var debugRedact: Bool {
+    public var debugRedact: Bool {
         get { _content.message.pointee.has_debug_redact != 0 ? _content.message.pointee.debug_redact != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2732,66 +2732,66 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `debugRedact` is set.
-    @inlinable public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
+    public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
     /// Forgets `debugRedact`; it then reads as its default.
-    @inlinable public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
+    public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
     /// Information about the support window of a feature value.
-    @inlinable public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
+    public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
         get { _content.submessage(_content.message.pointee.feature_support, at: 3) }
         set { _content[message: 3, of: Self._table] = newValue }
-        _modify { yield &_content[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
-    @inlinable public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
+    public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
     /// Forgets `featureSupport`; it then reads as its default.
-    @inlinable public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
+    public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 1) }
         set { _content[message: 1, of: Self._table] = newValue }
-        _modify { yield &_content[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// Is this service deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the service, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating services.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2800,41 +2800,41 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Is this method deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the method, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating methods.
-    @inlinable public var deprecated: Bool {
+    public var deprecated: Bool {
         get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
@@ -2843,11 +2843,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `deprecated` is set.
-    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
+    public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
-    @inlinable public var idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel {
+    public var idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel {
         get { _content.message.pointee.has_idempotency_level != 0 ? Google_Protobuf_MethodOptions.IdempotencyLevel._load(_content.message.pointee.idempotency_level) : .idempotencyUnknown }
         set {
             let fields = _mutableFields()
@@ -2856,50 +2856,50 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `idempotencyLevel` is set.
-    @inlinable public var hasIdempotencyLevel: Bool { _content.message.pointee.has_idempotency_level != 0 }
+    public var hasIdempotencyLevel: Bool { _content.message.pointee.has_idempotency_level != 0 }
     /// Forgets `idempotencyLevel`; it then reads as its default.
-    @inlinable public mutating func clearIdempotencyLevel() { _mutableFields().pointee.has_idempotency_level = 0 }
+    public mutating func clearIdempotencyLevel() { _mutableFields().pointee.has_idempotency_level = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    @inlinable public var features: Google_Protobuf_FeatureSet {
+    public var features: Google_Protobuf_FeatureSet {
         get { _content.submessage(_content.message.pointee.features, at: 2) }
         set { _content[message: 2, of: Self._table] = newValue }
-        _modify { yield &_content[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
-    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
+    public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
+    public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// Is this method side-effect-free (or safe in HTTP parlance), or idempotent,
     /// or neither? HTTP based RPC implementation may choose GET verb for safe
     /// methods, and PUT verb for idempotent methods instead of the default POST.
-    @frozen public enum IdempotencyLevel: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum IdempotencyLevel: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case idempotencyUnknown // = 0
         /// implies idempotent
         case noSideEffects // = 1
         /// idempotent, but may have side effects
         case idempotent // = 2
 
-        @inlinable public init() { self = .idempotencyUnknown }
+        public init() { self = .idempotencyUnknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .idempotencyUnknown
             case 1: self = .noSideEffects
@@ -2908,7 +2908,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .idempotencyUnknown: 0
             case .noSideEffects: 1
@@ -2920,15 +2920,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_options__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_options__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A message representing a option the parser does not recognize. This only
@@ -2937,35 +2937,35 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// options protos in descriptor objects (e.g. returned by Descriptor::options(),
 /// or produced by Descriptor::CopyTo()) will never have UninterpretedOptions
 /// in them.
-@frozen public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: [Google_Protobuf_UninterpretedOption.NamePart] {
+public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: [Google_Protobuf_UninterpretedOption.NamePart] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var nameField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
+    public var nameField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message, _message.pointee.name, count: _message.pointee.n_name) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The value of the uninterpreted option, in whatever type the tokenizer
     /// identified it as during parsing. Exactly one of these should be set.
-    @inlinable public var identifierValue: String {
+    public var identifierValue: String {
         get { _content.message.pointee.has_identifier_value != 0 ? _content.message.string(_content.message.pointee.identifier_value) : "" }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `identifierValue` is set.
-    @inlinable public var hasIdentifierValue: Bool { _content.message.pointee.has_identifier_value != 0 }
+    public var hasIdentifierValue: Bool { _content.message.pointee.has_identifier_value != 0 }
     /// Forgets `identifierValue`; it then reads as its default.
-    @inlinable public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
+    public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
     /// Calls `body` with the text of `identifierValue`, without a copy.
-    @inlinable public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_identifier_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.identifier_value, body)
     }
 
-    @inlinable public var positiveIntValue: UInt64 {
+    public var positiveIntValue: UInt64 {
         get { _content.message.pointee.has_positive_int_value != 0 ? _content.message.pointee.positive_int_value : 0 }
         set {
             let fields = _mutableFields()
@@ -2974,11 +2974,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `positiveIntValue` is set.
-    @inlinable public var hasPositiveIntValue: Bool { _content.message.pointee.has_positive_int_value != 0 }
+    public var hasPositiveIntValue: Bool { _content.message.pointee.has_positive_int_value != 0 }
     /// Forgets `positiveIntValue`; it then reads as its default.
-    @inlinable public mutating func clearPositiveIntValue() { _mutableFields().pointee.has_positive_int_value = 0 }
+    public mutating func clearPositiveIntValue() { _mutableFields().pointee.has_positive_int_value = 0 }
 
-    @inlinable public var negativeIntValue: Int64 {
+    public var negativeIntValue: Int64 {
         get { _content.message.pointee.has_negative_int_value != 0 ? _content.message.pointee.negative_int_value : 0 }
         set {
             let fields = _mutableFields()
@@ -2987,11 +2987,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `negativeIntValue` is set.
-    @inlinable public var hasNegativeIntValue: Bool { _content.message.pointee.has_negative_int_value != 0 }
+    public var hasNegativeIntValue: Bool { _content.message.pointee.has_negative_int_value != 0 }
     /// Forgets `negativeIntValue`; it then reads as its default.
-    @inlinable public mutating func clearNegativeIntValue() { _mutableFields().pointee.has_negative_int_value = 0 }
+    public mutating func clearNegativeIntValue() { _mutableFields().pointee.has_negative_int_value = 0 }
 
-    @inlinable public var doubleValue: Double {
+    public var doubleValue: Double {
         get { _content.message.pointee.has_double_value != 0 ? _content.message.pointee.double_value : 0 }
         set {
             let fields = _mutableFields()
@@ -3000,34 +3000,34 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleValue` is set.
-    @inlinable public var hasDoubleValue: Bool { _content.message.pointee.has_double_value != 0 }
+    public var hasDoubleValue: Bool { _content.message.pointee.has_double_value != 0 }
     /// Forgets `doubleValue`; it then reads as its default.
-    @inlinable public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
+    public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
 
-    @inlinable public var stringValue: Data {
+    public var stringValue: Data {
         get { _content.message.pointee.has_string_value != 0 ? _content.message.data(_content.message.pointee.string_value) : Data([]) }
         set { _content.message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `stringValue` is set.
-    @inlinable public var hasStringValue: Bool { _content.message.pointee.has_string_value != 0 }
+    public var hasStringValue: Bool { _content.message.pointee.has_string_value != 0 }
     /// Forgets `stringValue`; it then reads as its default.
-    @inlinable public mutating func clearStringValue() { _mutableFields().pointee.has_string_value = 0 }
+    public mutating func clearStringValue() { _mutableFields().pointee.has_string_value = 0 }
     /// Calls `body` with the bytes of `stringValue`, without a copy.
-    @inlinable public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_string_value != 0 else { return try body([UInt8]().span) }
         return try _content.message.withSpan(_content.message.pointee.string_value, body)
     }
 
-    @inlinable public var aggregateValue: String {
+    public var aggregateValue: String {
         get { _content.message.pointee.has_aggregate_value != 0 ? _content.message.string(_content.message.pointee.aggregate_value) : "" }
         set { _content.message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `aggregateValue` is set.
-    @inlinable public var hasAggregateValue: Bool { _content.message.pointee.has_aggregate_value != 0 }
+    public var hasAggregateValue: Bool { _content.message.pointee.has_aggregate_value != 0 }
     /// Forgets `aggregateValue`; it then reads as its default.
-    @inlinable public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
+    public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
     /// Calls `body` with the text of `aggregateValue`, without a copy.
-    @inlinable public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_aggregate_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.aggregate_value, body)
     }
@@ -3037,22 +3037,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// extension (denoted with parentheses in options specs in .proto files).
     /// E.g.,{ ["foo", false], ["bar.baz", true], ["moo", false] } represents
     /// "foo.(bar.baz).moo".
-    @frozen public struct NamePart: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        @inlinable public var namePart: String {
+    public struct NamePart: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        public var namePart: String {
             get { _content.message.pointee.has_name_part != 0 ? _content.message.string(_content.message.pointee.name_part) : "" }
             set { _content.message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `namePart` is set.
-        @inlinable public var hasNamePart: Bool { _content.message.pointee.has_name_part != 0 }
+        public var hasNamePart: Bool { _content.message.pointee.has_name_part != 0 }
         /// Forgets `namePart`; it then reads as its default.
-        @inlinable public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
+        public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
         /// Calls `body` with the text of `namePart`, without a copy.
-        @inlinable public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_name_part != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.name_part, body)
         }
 
-        @inlinable public var isExtension: Bool {
+        public var isExtension: Bool {
             get { _content.message.pointee.has_is_extension != 0 ? _content.message.pointee.is_extension != 0 : false }
             set {
                 let fields = _mutableFields()
@@ -3061,32 +3061,32 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `isExtension` is set.
-        @inlinable public var hasIsExtension: Bool { _content.message.pointee.has_is_extension != 0 }
+        public var hasIsExtension: Bool { _content.message.pointee.has_is_extension != 0 }
         /// Forgets `isExtension`; it then reads as its default.
-        @inlinable public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
+        public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// TODO Enums in C++ gencode (and potentially other languages) are
@@ -3095,8 +3095,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// readability, but leave us very open to this scenario.  A future feature will
 /// be designed and implemented to handle this, hopefully before we ever hit a
 /// conflict here.
-@frozen public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var fieldPresence: Google_Protobuf_FeatureSet.FieldPresence {
+public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var fieldPresence: Google_Protobuf_FeatureSet.FieldPresence {
         get { _content.message.pointee.has_field_presence != 0 ? Google_Protobuf_FeatureSet.FieldPresence._load(_content.message.pointee.field_presence) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3105,11 +3105,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `fieldPresence` is set.
-    @inlinable public var hasFieldPresence: Bool { _content.message.pointee.has_field_presence != 0 }
+    public var hasFieldPresence: Bool { _content.message.pointee.has_field_presence != 0 }
     /// Forgets `fieldPresence`; it then reads as its default.
-    @inlinable public mutating func clearFieldPresence() { _mutableFields().pointee.has_field_presence = 0 }
+    public mutating func clearFieldPresence() { _mutableFields().pointee.has_field_presence = 0 }
 
-    @inlinable public var enumType: Google_Protobuf_FeatureSet.EnumType {
+    public var enumType: Google_Protobuf_FeatureSet.EnumType {
         get { _content.message.pointee.has_enum_type != 0 ? Google_Protobuf_FeatureSet.EnumType._load(_content.message.pointee.enum_type) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3118,11 +3118,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `enumType` is set.
-    @inlinable public var hasEnumType: Bool { _content.message.pointee.has_enum_type != 0 }
+    public var hasEnumType: Bool { _content.message.pointee.has_enum_type != 0 }
     /// Forgets `enumType`; it then reads as its default.
-    @inlinable public mutating func clearEnumType() { _mutableFields().pointee.has_enum_type = 0 }
+    public mutating func clearEnumType() { _mutableFields().pointee.has_enum_type = 0 }
 
-    @inlinable public var repeatedFieldEncoding: Google_Protobuf_FeatureSet.RepeatedFieldEncoding {
+    public var repeatedFieldEncoding: Google_Protobuf_FeatureSet.RepeatedFieldEncoding {
         get { _content.message.pointee.has_repeated_field_encoding != 0 ? Google_Protobuf_FeatureSet.RepeatedFieldEncoding._load(_content.message.pointee.repeated_field_encoding) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3131,11 +3131,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `repeatedFieldEncoding` is set.
-    @inlinable public var hasRepeatedFieldEncoding: Bool { _content.message.pointee.has_repeated_field_encoding != 0 }
+    public var hasRepeatedFieldEncoding: Bool { _content.message.pointee.has_repeated_field_encoding != 0 }
     /// Forgets `repeatedFieldEncoding`; it then reads as its default.
-    @inlinable public mutating func clearRepeatedFieldEncoding() { _mutableFields().pointee.has_repeated_field_encoding = 0 }
+    public mutating func clearRepeatedFieldEncoding() { _mutableFields().pointee.has_repeated_field_encoding = 0 }
 
-    @inlinable public var utf8Validation: Google_Protobuf_FeatureSet.Utf8Validation {
+    public var utf8Validation: Google_Protobuf_FeatureSet.Utf8Validation {
         get { _content.message.pointee.has_utf8_validation != 0 ? Google_Protobuf_FeatureSet.Utf8Validation._load(_content.message.pointee.utf8_validation) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3144,11 +3144,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `utf8Validation` is set.
-    @inlinable public var hasUtf8Validation: Bool { _content.message.pointee.has_utf8_validation != 0 }
+    public var hasUtf8Validation: Bool { _content.message.pointee.has_utf8_validation != 0 }
     /// Forgets `utf8Validation`; it then reads as its default.
-    @inlinable public mutating func clearUtf8Validation() { _mutableFields().pointee.has_utf8_validation = 0 }
+    public mutating func clearUtf8Validation() { _mutableFields().pointee.has_utf8_validation = 0 }
 
-    @inlinable public var messageEncoding: Google_Protobuf_FeatureSet.MessageEncoding {
+    public var messageEncoding: Google_Protobuf_FeatureSet.MessageEncoding {
         get { _content.message.pointee.has_message_encoding != 0 ? Google_Protobuf_FeatureSet.MessageEncoding._load(_content.message.pointee.message_encoding) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3157,11 +3157,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `messageEncoding` is set.
-    @inlinable public var hasMessageEncoding: Bool { _content.message.pointee.has_message_encoding != 0 }
+    public var hasMessageEncoding: Bool { _content.message.pointee.has_message_encoding != 0 }
     /// Forgets `messageEncoding`; it then reads as its default.
-    @inlinable public mutating func clearMessageEncoding() { _mutableFields().pointee.has_message_encoding = 0 }
+    public mutating func clearMessageEncoding() { _mutableFields().pointee.has_message_encoding = 0 }
 
-    @inlinable public var jsonFormat: Google_Protobuf_FeatureSet.JsonFormat {
+    public var jsonFormat: Google_Protobuf_FeatureSet.JsonFormat {
         get { _content.message.pointee.has_json_format != 0 ? Google_Protobuf_FeatureSet.JsonFormat._load(_content.message.pointee.json_format) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3170,11 +3170,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `jsonFormat` is set.
-    @inlinable public var hasJsonFormat: Bool { _content.message.pointee.has_json_format != 0 }
+    public var hasJsonFormat: Bool { _content.message.pointee.has_json_format != 0 }
     /// Forgets `jsonFormat`; it then reads as its default.
-    @inlinable public mutating func clearJsonFormat() { _mutableFields().pointee.has_json_format = 0 }
+    public mutating func clearJsonFormat() { _mutableFields().pointee.has_json_format = 0 }
 
-    @inlinable public var enforceNamingStyle: Google_Protobuf_FeatureSet.EnforceNamingStyle {
+    public var enforceNamingStyle: Google_Protobuf_FeatureSet.EnforceNamingStyle {
         get { _content.message.pointee.has_enforce_naming_style != 0 ? Google_Protobuf_FeatureSet.EnforceNamingStyle._load(_content.message.pointee.enforce_naming_style) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3183,11 +3183,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `enforceNamingStyle` is set.
-    @inlinable public var hasEnforceNamingStyle: Bool { _content.message.pointee.has_enforce_naming_style != 0 }
+    public var hasEnforceNamingStyle: Bool { _content.message.pointee.has_enforce_naming_style != 0 }
     /// Forgets `enforceNamingStyle`; it then reads as its default.
-    @inlinable public mutating func clearEnforceNamingStyle() { _mutableFields().pointee.has_enforce_naming_style = 0 }
+    public mutating func clearEnforceNamingStyle() { _mutableFields().pointee.has_enforce_naming_style = 0 }
 
-    @inlinable public var defaultSymbolVisibility: Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility {
+    public var defaultSymbolVisibility: Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility {
         get { _content.message.pointee.has_default_symbol_visibility != 0 ? Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility._load(_content.message.pointee.default_symbol_visibility) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3196,19 +3196,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `defaultSymbolVisibility` is set.
-    @inlinable public var hasDefaultSymbolVisibility: Bool { _content.message.pointee.has_default_symbol_visibility != 0 }
+    public var hasDefaultSymbolVisibility: Bool { _content.message.pointee.has_default_symbol_visibility != 0 }
     /// Forgets `defaultSymbolVisibility`; it then reads as its default.
-    @inlinable public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
+    public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
 
-    @frozen public enum FieldPresence: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum FieldPresence: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case explicit // = 1
         case implicit // = 2
         case legacyRequired // = 3
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .explicit
@@ -3218,7 +3218,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .explicit: 1
@@ -3230,14 +3230,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .explicit, .implicit, .legacyRequired]
     }
 
-    @frozen public enum EnumType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum EnumType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case `open` // = 1
         case closed // = 2
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .open
@@ -3246,7 +3246,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .open: 1
@@ -3257,14 +3257,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .open, .closed]
     }
 
-    @frozen public enum RepeatedFieldEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum RepeatedFieldEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case packed // = 1
         case expanded // = 2
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .packed
@@ -3273,7 +3273,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .packed: 1
@@ -3284,14 +3284,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .packed, .expanded]
     }
 
-    @frozen public enum Utf8Validation: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum Utf8Validation: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case verify // = 2
         case none // = 3
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 2: self = .verify
@@ -3300,7 +3300,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .verify: 2
@@ -3311,14 +3311,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .verify, .none]
     }
 
-    @frozen public enum MessageEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum MessageEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case lengthPrefixed // = 1
         case delimited // = 2
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .lengthPrefixed
@@ -3327,7 +3327,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .lengthPrefixed: 1
@@ -3338,14 +3338,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .lengthPrefixed, .delimited]
     }
 
-    @frozen public enum JsonFormat: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum JsonFormat: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case allow // = 1
         case legacyBestEffort // = 2
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .allow
@@ -3354,7 +3354,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .allow: 1
@@ -3365,15 +3365,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .allow, .legacyBestEffort]
     }
 
-    @frozen public enum EnforceNamingStyle: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum EnforceNamingStyle: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case style2024 // = 1
         case styleLegacy // = 2
         case style2026 // = 3
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .style2024
@@ -3383,7 +3383,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .style2024: 1
@@ -3395,8 +3395,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unknown, .style2024, .styleLegacy, .style2026]
     }
 
-    @frozen public struct VisibilityFeature: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        @frozen public enum DefaultSymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public struct VisibilityFeature: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        public enum DefaultSymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
             case unknown // = 0
             /// Default pre-EDITION_2024, all UNSET visibility are export.
             case exportAll // = 1
@@ -3409,9 +3409,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             /// This is the recommended setting for new protos.
             case strict // = 4
 
-            @inlinable public init() { self = .unknown }
+            public init() { self = .unknown }
 
-            @inlinable public init?(rawValue: Int) {
+            public init?(rawValue: Int) {
                 switch rawValue {
                 case 0: self = .unknown
                 case 1: self = .exportAll
@@ -3422,7 +3422,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
                 }
             }
 
-            @inlinable public var rawValue: Int {
+            public var rawValue: Int {
                 switch self {
                 case .unknown: 0
                 case .exportAll: 1
@@ -3436,48 +3436,48 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A compiled specification for the defaults of a set of features.  These
 /// messages are generated from FeatureSet extensions and can be used to seed
 /// feature resolution. The resolution with this object becomes a simple search
 /// for the closest matching edition, followed by proto merges.
-@frozen public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var defaults: [Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault] {
+public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var defaults: [Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var defaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
+    public var defaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message, _message.pointee.defaults, count: _message.pointee.n_defaults) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The minimum supported edition (inclusive) when this was constructed.
     /// Editions before this will not have defaults.
-    @inlinable public var minimumEdition: Google_Protobuf_Edition {
+    public var minimumEdition: Google_Protobuf_Edition {
         get { _content.message.pointee.has_minimum_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.minimum_edition) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3486,13 +3486,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `minimumEdition` is set.
-    @inlinable public var hasMinimumEdition: Bool { _content.message.pointee.has_minimum_edition != 0 }
+    public var hasMinimumEdition: Bool { _content.message.pointee.has_minimum_edition != 0 }
     /// Forgets `minimumEdition`; it then reads as its default.
-    @inlinable public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
+    public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
 
     /// The maximum known edition (inclusive) when this was constructed. Editions
     /// after this will not have reliable defaults.
-    @inlinable public var maximumEdition: Google_Protobuf_Edition {
+    public var maximumEdition: Google_Protobuf_Edition {
         get { _content.message.pointee.has_maximum_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.maximum_edition) : .unknown }
         set {
             let fields = _mutableFields()
@@ -3501,16 +3501,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `maximumEdition` is set.
-    @inlinable public var hasMaximumEdition: Bool { _content.message.pointee.has_maximum_edition != 0 }
+    public var hasMaximumEdition: Bool { _content.message.pointee.has_maximum_edition != 0 }
     /// Forgets `maximumEdition`; it then reads as its default.
-    @inlinable public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
+    public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
     /// A map from every known edition with a unique set of defaults to its
     /// defaults. Not all editions may be contained here.  For a given edition,
     /// the defaults at the closest matching edition ordered at or before it should
     /// be used.  This field must be in strict ascending order by edition.
-    @frozen public struct FeatureSetEditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        @inlinable public var edition: Google_Protobuf_Edition {
+    public struct FeatureSetEditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        public var edition: Google_Protobuf_Edition {
             get { _content.message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition) : .unknown }
             set {
                 let fields = _mutableFields()
@@ -3519,59 +3519,59 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `edition` is set.
-        @inlinable public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
+        public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
         /// Forgets `edition`; it then reads as its default.
-        @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
+        public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Defaults of features that can be overridden in this edition.
-        @inlinable public var overridableFeatures: Google_Protobuf_FeatureSet {
+        public var overridableFeatures: Google_Protobuf_FeatureSet {
             get { _content.submessage(_content.message.pointee.overridable_features, at: 1) }
             set { _content[message: 1, of: Self._table] = newValue }
-            _modify { yield &_content[message: 1, of: Self._table] }
+            @inlinable _modify { yield &_content[message: 1, of: Self._table] }
         }
         /// Whether `overridableFeatures` is set.
-        @inlinable public var hasOverridableFeatures: Bool { _content.message.pointee.overridable_features != nil }
+        public var hasOverridableFeatures: Bool { _content.message.pointee.overridable_features != nil }
         /// Forgets `overridableFeatures`; it then reads as its default.
-        @inlinable public mutating func clearOverridableFeatures() { _content.presence.mutableFields(as: Self._table).pointee.overridable_features = nil }
+        public mutating func clearOverridableFeatures() { _content.presence.mutableFields(as: Self._table).pointee.overridable_features = nil }
 
         /// Defaults of features that can't be overridden in this edition.
-        @inlinable public var fixedFeatures: Google_Protobuf_FeatureSet {
+        public var fixedFeatures: Google_Protobuf_FeatureSet {
             get { _content.submessage(_content.message.pointee.fixed_features, at: 2) }
             set { _content[message: 2, of: Self._table] = newValue }
-            _modify { yield &_content[message: 2, of: Self._table] }
+            @inlinable _modify { yield &_content[message: 2, of: Self._table] }
         }
         /// Whether `fixedFeatures` is set.
-        @inlinable public var hasFixedFeatures: Bool { _content.message.pointee.fixed_features != nil }
+        public var hasFixedFeatures: Bool { _content.message.pointee.fixed_features != nil }
         /// Forgets `fixedFeatures`; it then reads as its default.
-        @inlinable public mutating func clearFixedFeatures() { _content.presence.mutableFields(as: Self._table).pointee.fixed_features = nil }
+        public mutating func clearFixedFeatures() { _content.presence.mutableFields(as: Self._table).pointee.fixed_features = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Encapsulates information about the original source file from which a
 /// FileDescriptorProto was generated.
-@frozen public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// A Location identifies a piece of source code in a .proto file which
     /// corresponds to a particular definition.  This information is intended
     /// to be useful to IDEs, code indexers, documentation generators, and similar
@@ -3615,10 +3615,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// - Code which tries to interpret locations should probably be designed to
     ///   ignore those that it doesn't understand, as more types of locations could
     ///   be recorded in the future.
-    @inlinable public var location: [Google_Protobuf_SourceCodeInfo.Location] {
+    public var location: [Google_Protobuf_SourceCodeInfo.Location] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// A Location identifies a piece of source code in a .proto file which
     /// corresponds to a particular definition.  This information is intended
@@ -3663,13 +3663,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// - Code which tries to interpret locations should probably be designed to
     ///   ignore those that it doesn't understand, as more types of locations could
     ///   be recorded in the future.
-    @inlinable public var locationField: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
+    public var locationField: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message, _message.pointee.location, count: _message.pointee.n_location) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @frozen public struct Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Identifies which part of the FileDescriptorProto was defined at this
         /// location.
         ///
@@ -3693,10 +3693,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         ///   [ 4, 3, 2, 7 ]
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
-        @inlinable public var path: [Int32] {
+        public var path: [Int32] {
             get { _content[array: 0, of: Self._table] }
             set { _content[array: 0, of: Self._table] = newValue }
-            _modify { yield &_content[array: 0, of: Self._table] }
+            @inlinable _modify { yield &_content[array: 0, of: Self._table] }
         }
         /// Identifies which part of the FileDescriptorProto was defined at this
         /// location.
@@ -3721,10 +3721,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         ///   [ 4, 3, 2, 7 ]
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
-        @inlinable public var pathField: LifelineMessages.RepeatedField<Int32> {
+        public var pathField: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
             set { _message[collection: 0, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 0, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         /// Always has exactly three or four elements: start line, start column,
@@ -3732,20 +3732,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// These are packed into a single field for efficiency.  Note that line
         /// and column numbers are zero-based -- typically you will want to add
         /// 1 to each before displaying to a user.
-        @inlinable public var span: [Int32] {
+        public var span: [Int32] {
             get { _content[array: 1, of: Self._table] }
             set { _content[array: 1, of: Self._table] = newValue }
-            _modify { yield &_content[array: 1, of: Self._table] }
+            @inlinable _modify { yield &_content[array: 1, of: Self._table] }
         }
         /// Always has exactly three or four elements: start line, start column,
         /// end line (optional, otherwise assumed same as start line), end column.
         /// These are packed into a single field for efficiency.  Note that line
         /// and column numbers are zero-based -- typically you will want to add
         /// 1 to each before displaying to a user.
-        @inlinable public var spanField: LifelineMessages.RepeatedField<Int32> {
+        public var spanField: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.span, count: _message.pointee.n_span) }
             set { _message[collection: 1, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 1, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
         }
 
         /// If this SourceCodeInfo represents a complete declaration, these are any
@@ -3795,122 +3795,122 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         ///   optional int32 grault = 6;
         ///
         ///   // ignored detached comments.
-        @inlinable public var leadingComments: String {
+        public var leadingComments: String {
             get { _content.message.pointee.has_leading_comments != 0 ? _content.message.string(_content.message.pointee.leading_comments) : "" }
             set { _content.message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `leadingComments` is set.
-        @inlinable public var hasLeadingComments: Bool { _content.message.pointee.has_leading_comments != 0 }
+        public var hasLeadingComments: Bool { _content.message.pointee.has_leading_comments != 0 }
         /// Forgets `leadingComments`; it then reads as its default.
-        @inlinable public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
+        public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
         /// Calls `body` with the text of `leadingComments`, without a copy.
-        @inlinable public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_leading_comments != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.leading_comments, body)
         }
 
-        @inlinable public var trailingComments: String {
+        public var trailingComments: String {
             get { _content.message.pointee.has_trailing_comments != 0 ? _content.message.string(_content.message.pointee.trailing_comments) : "" }
             set { _content.message.assign(newValue, to: 3, of: Self._table) }
         }
         /// Whether `trailingComments` is set.
-        @inlinable public var hasTrailingComments: Bool { _content.message.pointee.has_trailing_comments != 0 }
+        public var hasTrailingComments: Bool { _content.message.pointee.has_trailing_comments != 0 }
         /// Forgets `trailingComments`; it then reads as its default.
-        @inlinable public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
+        public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
         /// Calls `body` with the text of `trailingComments`, without a copy.
-        @inlinable public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_trailing_comments != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.trailing_comments, body)
         }
 
-        @inlinable public var leadingDetachedComments: [String] {
+        public var leadingDetachedComments: [String] {
             get { _content[array: 4, of: Self._table] }
             set { _content[array: 4, of: Self._table] = newValue }
-            _modify { yield &_content[array: 4, of: Self._table] }
+            @inlinable _modify { yield &_content[array: 4, of: Self._table] }
         }
-        @inlinable public var leadingDetachedCommentsField: LifelineMessages.RepeatedField<String> {
+        public var leadingDetachedCommentsField: LifelineMessages.RepeatedField<String> {
             _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
             set { _message[collection: 4, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 4, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo__LocationX0ffa7e84
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__location_x0ffa7e84__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__location_x0ffa7e84__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes the relationship between generated code and its original source
 /// file. A GeneratedCodeInfo message is associated with only one generated
 /// source file, but may contain references to different source .proto files.
-@frozen public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// An Annotation connects some span of text in generated code to an element
     /// of its generating .proto file.
-    @inlinable public var annotation: [Google_Protobuf_GeneratedCodeInfo.Annotation] {
+    public var annotation: [Google_Protobuf_GeneratedCodeInfo.Annotation] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// An Annotation connects some span of text in generated code to an element
     /// of its generating .proto file.
-    @inlinable public var annotationField: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
+    public var annotationField: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message, _message.pointee.annotation, count: _message.pointee.n_annotation) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @frozen public struct Annotation: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct Annotation: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Identifies the element in the original source .proto file. This field
         /// is formatted the same as SourceCodeInfo.Location.path.
-        @inlinable public var path: [Int32] {
+        public var path: [Int32] {
             get { _content[array: 0, of: Self._table] }
             set { _content[array: 0, of: Self._table] = newValue }
-            _modify { yield &_content[array: 0, of: Self._table] }
+            @inlinable _modify { yield &_content[array: 0, of: Self._table] }
         }
         /// Identifies the element in the original source .proto file. This field
         /// is formatted the same as SourceCodeInfo.Location.path.
-        @inlinable public var pathField: LifelineMessages.RepeatedField<Int32> {
+        public var pathField: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
             set { _message[collection: 0, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 0, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         /// Identifies the filesystem path to the original source .proto.
-        @inlinable public var sourceFile: String {
+        public var sourceFile: String {
             get { _content.message.pointee.has_source_file != 0 ? _content.message.string(_content.message.pointee.source_file) : "" }
             set { _content.message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `sourceFile` is set.
-        @inlinable public var hasSourceFile: Bool { _content.message.pointee.has_source_file != 0 }
+        public var hasSourceFile: Bool { _content.message.pointee.has_source_file != 0 }
         /// Forgets `sourceFile`; it then reads as its default.
-        @inlinable public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
+        public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
         /// Calls `body` with the text of `sourceFile`, without a copy.
-        @inlinable public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _content.message.pointee.has_source_file != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
             return try _content.message.withUTF8Span(_content.message.pointee.source_file, body)
         }
 
         /// Identifies the starting offset in bytes in the generated code
         /// that relates to the identified object.
-        @inlinable public var begin: Int32 {
+        public var begin: Int32 {
             get { _content.message.pointee.has_begin != 0 ? _content.message.pointee.begin : 0 }
             set {
                 let fields = _mutableFields()
@@ -3919,14 +3919,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `begin` is set.
-        @inlinable public var hasBegin: Bool { _content.message.pointee.has_begin != 0 }
+        public var hasBegin: Bool { _content.message.pointee.has_begin != 0 }
         /// Forgets `begin`; it then reads as its default.
-        @inlinable public mutating func clearBegin() { _mutableFields().pointee.has_begin = 0 }
+        public mutating func clearBegin() { _mutableFields().pointee.has_begin = 0 }
 
         /// Identifies the ending offset in bytes in the generated code that
         /// relates to the identified object. The end offset should be one past
         /// the last relevant byte (so the length of the text = end - begin).
-        @inlinable public var end: Int32 {
+        public var end: Int32 {
             get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
@@ -3935,11 +3935,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `end` is set.
-        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
+        public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
-        @inlinable public var semantic: Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic {
+        public var semantic: Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic {
             get { _content.message.pointee.has_semantic != 0 ? Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic._load(_content.message.pointee.semantic) : .none }
             set {
                 let fields = _mutableFields()
@@ -3948,13 +3948,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `semantic` is set.
-        @inlinable public var hasSemantic: Bool { _content.message.pointee.has_semantic != 0 }
+        public var hasSemantic: Bool { _content.message.pointee.has_semantic != 0 }
         /// Forgets `semantic`; it then reads as its default.
-        @inlinable public mutating func clearSemantic() { _mutableFields().pointee.has_semantic = 0 }
+        public mutating func clearSemantic() { _mutableFields().pointee.has_semantic = 0 }
 
         /// Represents the identified object's effect on the element in the original
         /// .proto file.
-        @frozen public enum Semantic: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+        public enum Semantic: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
             /// There is no effect or the effect is indescribable.
             case none // = 0
             /// The element is set or otherwise mutated.
@@ -3962,9 +3962,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             /// An alias to the element is returned.
             case alias // = 2
 
-            @inlinable public init() { self = .none }
+            public init() { self = .none }
 
-            @inlinable public init?(rawValue: Int) {
+            public init?(rawValue: Int) {
                 switch rawValue {
                 case 0: self = .none
                 case 1: self = .set
@@ -3973,7 +3973,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
                 }
             }
 
-            @inlinable public var rawValue: Int {
+            public var rawValue: Int {
                 switch self {
                 case .none: 0
                 case .set: 1
@@ -3985,26 +3985,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo__AnnotationX1246aeb4
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__annotation_x1246aeb4__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__annotation_x1246aeb4__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

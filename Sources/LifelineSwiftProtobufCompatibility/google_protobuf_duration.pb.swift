@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A Duration represents a signed, fixed-length span of time represented
 /// as a count of seconds and fractions of seconds at nanosecond
@@ -64,11 +64,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// encoded in JSON format as "3s", while 3 seconds and 1 nanosecond should
 /// be expressed in JSON format as "3.000000001s", and 3 seconds and 1
 /// microsecond should be expressed in JSON format as "3.000001s".
-@frozen public struct Google_Protobuf_Duration: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Duration: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Signed seconds of the span of time. Must be from -315,576,000,000
     /// to +315,576,000,000 inclusive. Note: these bounds are computed from:
     /// 60 sec/min * 60 min/hr * 24 hr/day * 365.25 days/year * 10000 years
-    @inlinable public var seconds: Int64 {
+    public var seconds: Int64 {
         get { _content.message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
     }
@@ -79,20 +79,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// of one second or more, a non-zero value for the `nanos` field must be
     /// of the same sign as the `seconds` field. Must be from -999,999,999
     /// to +999,999,999 inclusive.
-    @inlinable public var nanos: Int32 {
+    public var nanos: Int32 {
         get { _content.message.pointee.nanos }
         set { _mutableFields().pointee.nanos = newValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Duration
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__duration__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__duration__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -4,28 +4,28 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `NullValue` is a singleton enumeration to represent the null value for the
 /// `Value` type union.
 ///
 ///  The JSON representation for `NullValue` is JSON `null`.
-@frozen public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// Null value.
     case nullValue // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .nullValue }
+    public init() { self = .nullValue }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .nullValue
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .nullValue: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -43,30 +43,30 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// with the proto support for the language.
 ///
 /// The JSON representation for `Struct` is JSON object.
-@frozen public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Unordered map of dynamically typed values.
-    @inlinable public var fields: [String: Google_Protobuf_Value] {
+    public var fields: [String: Google_Protobuf_Value] {
         get { _content[dictionary: 0, of: Self._table] }
         set { _content[dictionary: 0, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
     /// Unordered map of dynamically typed values.
-    @inlinable public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
+    public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
         _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__struct__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__struct__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// `Value` represents a dynamically typed value which can be either
@@ -75,9 +75,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// variants. Absence of any variant indicates an error.
 ///
 /// The JSON representation for `Value` is JSON value.
-@frozen public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Represents a null value.
-    @inlinable public var nullValue: Google_Protobuf_NullValue {
+    public var nullValue: Google_Protobuf_NullValue {
         get { _content.message.pointee.kind_case.rawValue == 1 ? Google_Protobuf_NullValue._load(_content.message.pointee.null_value) : .nullValue }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -87,7 +87,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a double value.
-    @inlinable public var numberValue: Double {
+    public var numberValue: Double {
         get { _content.message.pointee.kind_case.rawValue == 2 ? _content.message.pointee.number_value : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -97,18 +97,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a string value.
-    @inlinable public var stringValue: String {
+    public var stringValue: String {
         get { _content.message.pointee.kind_case.rawValue == 3 ? _content.message.string(_content.message.pointee.string_value) : "" }
         set { _content.presence.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
-    @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.kind_case.rawValue == 3 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.string_value, body)
     }
 
     /// Represents a boolean value.
-    @inlinable public var boolValue: Bool {
+    public var boolValue: Bool {
         get { _content.message.pointee.kind_case.rawValue == 4 ? _content.message.pointee.bool_value != 0 : false }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -118,21 +118,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a structured value.
-    @inlinable public var structValue: Google_Protobuf_Struct {
+    public var structValue: Google_Protobuf_Struct {
         get { _content.submessage(_content.message.pointee.kind_case.rawValue == 5 ? _content.message.pointee.struct_value : nil, at: 4) }
         set { _content[message: 4, of: Self._table] = newValue }
-        _modify { yield &_content[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 4, of: Self._table] }
     }
 
     /// Represents a repeated `Value`.
-    @inlinable public var listValue: Google_Protobuf_ListValue {
+    public var listValue: Google_Protobuf_ListValue {
         get { _content.submessage(_content.message.pointee.kind_case.rawValue == 6 ? _content.message.pointee.list_value : nil, at: 5) }
         set { _content[message: 5, of: Self._table] = newValue }
-        _modify { yield &_content[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 5, of: Self._table] }
     }
 
     /// The kind of value.
-    @inlinable public var kind: OneOf_Kind? {
+    public var kind: OneOf_Kind? {
         get {
             switch _content.message.pointee.kind_case.rawValue {
             case 1: .nullValue(self.nullValue)
@@ -158,7 +158,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `kind` can hold.
-    @frozen public enum OneOf_Kind: Hashable, Sendable {
+    public enum OneOf_Kind: Hashable, Sendable {
         /// Represents a null value.
         case nullValue(Google_Protobuf_NullValue)
         /// Represents a double value.
@@ -174,43 +174,43 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Value
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__value__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// `ListValue` is a wrapper around a repeated field of values.
 ///
 /// The JSON representation for `ListValue` is JSON array.
-@frozen public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Repeated field of dynamically typed values.
-    @inlinable public var values: [Google_Protobuf_Value] {
+    public var values: [Google_Protobuf_Value] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// Repeated field of dynamically typed values.
-    @inlinable public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
+    public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__list_value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__list_value__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

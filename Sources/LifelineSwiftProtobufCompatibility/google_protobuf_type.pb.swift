@@ -4,10 +4,10 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The syntax in which a protocol buffer element is defined.
-@frozen public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// Syntax `proto2`.
     case proto2 // = 0
     /// Syntax `proto3`.
@@ -15,9 +15,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .proto2 }
+    public init() { self = .proto2 }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .proto2
         case 1: self = .proto3
@@ -25,7 +25,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .proto2: 0
         case .proto3: 1
@@ -37,174 +37,174 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 }
 
 /// A protocol buffer message type.
-@frozen public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The fully qualified message name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The list of fields.
-    @inlinable public var fields: [Google_Protobuf_Field] {
+    public var fields: [Google_Protobuf_Field] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// The list of fields.
-    @inlinable public var fieldsField: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
+    public var fieldsField: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// The list of types appearing in `oneof` definitions in this type.
-    @inlinable public var oneofs: [String] {
+    public var oneofs: [String] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// The list of types appearing in `oneof` definitions in this type.
-    @inlinable public var oneofsField: LifelineMessages.RepeatedField<String> {
+    public var oneofsField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The protocol buffer options.
-    @inlinable public var options: [Google_Protobuf_Option] {
+    public var options: [Google_Protobuf_Option] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// The protocol buffer options.
-    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// The source context.
-    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+    public var sourceContext: Google_Protobuf_SourceContext {
         get { _content.submessage(_content.message.pointee.source_context, at: 4) }
         set { _content[message: 4, of: Self._table] = newValue }
-        _modify { yield &_content[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
+    public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    @inlinable public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
+    public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// The source syntax.
-    @inlinable public var syntax: Google_Protobuf_Syntax {
+    public var syntax: Google_Protobuf_Syntax {
         get { Google_Protobuf_Syntax._load(_content.message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Type
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__type__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__type__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A single field of a message type.
-@frozen public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The field type.
-    @inlinable public var kind: Google_Protobuf_Field.Kind {
+    public var kind: Google_Protobuf_Field.Kind {
         get { Google_Protobuf_Field.Kind._load(_content.message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// The field cardinality.
-    @inlinable public var cardinality: Google_Protobuf_Field.Cardinality {
+    public var cardinality: Google_Protobuf_Field.Cardinality {
         get { Google_Protobuf_Field.Cardinality._load(_content.message.pointee.cardinality) }
         set { _mutableFields().pointee.cardinality = newValue._cValue }
     }
 
     /// The field number.
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _content.message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// The field name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
-    @inlinable public var typeURL: String {
+    public var typeURL: String {
         get { _content.message.string(_content.message.pointee.type_url) }
         set { _content.message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
-    @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
     /// types. The first type has index 1; zero means the type is not in the list.
-    @inlinable public var oneofIndex: Int32 {
+    public var oneofIndex: Int32 {
         get { _content.message.pointee.oneof_index }
         set { _mutableFields().pointee.oneof_index = newValue }
     }
 
     /// Whether to use alternative packed wire representation.
-    @inlinable public var packed: Bool {
+    public var packed: Bool {
         get { _content.message.pointee.packed != 0 }
         set { _mutableFields().pointee.packed = newValue ? 1 : 0 }
     }
 
     /// The protocol buffer options.
-    @inlinable public var options: [Google_Protobuf_Option] {
+    public var options: [Google_Protobuf_Option] {
         get { _content[array: 7, of: Self._table] }
         set { _content[array: 7, of: Self._table] = newValue }
-        _modify { yield &_content[array: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
     /// The protocol buffer options.
-    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     /// The field JSON name.
-    @inlinable public var jsonName: String {
+    public var jsonName: String {
         get { _content.message.string(_content.message.pointee.json_name) }
         set { _content.message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
-    @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.json_name, body)
     }
 
     /// The string value of the default value of this field. Proto2 syntax only.
-    @inlinable public var defaultValue: String {
+    public var defaultValue: String {
         get { _content.message.string(_content.message.pointee.default_value) }
         set { _content.message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
-    @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.default_value, body)
     }
 
     /// Basic field types.
-    @frozen public enum Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Field type unknown.
         case typeUnknown // = 0
         /// Field type double.
@@ -246,9 +246,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .typeUnknown }
+        public init() { self = .typeUnknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .typeUnknown
             case 1: self = .typeDouble
@@ -273,7 +273,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .typeUnknown: 0
             case .typeDouble: 1
@@ -302,7 +302,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Whether a field is optional, required, or repeated.
-    @frozen public enum Cardinality: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    public enum Cardinality: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// For fields with unknown cardinality.
         case unknown // = 0
         /// For optional fields.
@@ -314,9 +314,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .optional
@@ -326,7 +326,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .optional: 1
@@ -340,140 +340,140 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Field
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Enum type definition.
-@frozen public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Enum type name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Enum value definitions.
-    @inlinable public var enumvalue: [Google_Protobuf_EnumValue] {
+    public var enumvalue: [Google_Protobuf_EnumValue] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// Enum value definitions.
-    @inlinable public var enumvalueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
+    public var enumvalueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// Protocol buffer options.
-    @inlinable public var options: [Google_Protobuf_Option] {
+    public var options: [Google_Protobuf_Option] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Protocol buffer options.
-    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The source context.
-    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+    public var sourceContext: Google_Protobuf_SourceContext {
         get { _content.submessage(_content.message.pointee.source_context, at: 3) }
         set { _content[message: 3, of: Self._table] = newValue }
-        _modify { yield &_content[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
+    public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    @inlinable public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
+    public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// The source syntax.
-    @inlinable public var syntax: Google_Protobuf_Syntax {
+    public var syntax: Google_Protobuf_Syntax {
         get { Google_Protobuf_Syntax._load(_content.message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Enum
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Enum value definition.
-@frozen public struct Google_Protobuf_EnumValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_EnumValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Enum value name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Enum value number.
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _content.message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// Protocol buffer options.
-    @inlinable public var options: [Google_Protobuf_Option] {
+    public var options: [Google_Protobuf_Option] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Protocol buffer options.
-    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A protocol buffer option, which can be attached to a message, field,
 /// enumeration, etc.
-@frozen public struct Google_Protobuf_Option: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Option: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The option's name. For protobuf built-in options (options defined in
     /// descriptor.proto), this is the short name. For example, `"map_entry"`.
     /// For custom options, it should be the fully-qualified name. For example,
     /// `"google.api.http"`.
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
@@ -481,25 +481,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// the corresponding wrapper type defined in google/protobuf/wrappers.proto
     /// should be used. If the value is an enum, it should be stored as an int32
     /// value using the google.protobuf.Int32Value type.
-    @inlinable public var value: Google_Protobuf_Any {
+    public var value: Google_Protobuf_Any {
         get { _content.submessage(_content.message.pointee.value, at: 1) }
         set { _content[message: 1, of: Self._table] = newValue }
-        _modify { yield &_content[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+    public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+    public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__option__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__option__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -6,10 +6,10 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// What a message is about, for a client to choose how to show it.
-@frozen public enum Sample_Chat_V1_Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Sample_Chat_V1_Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case unspecified // = 0
     case text // = 1
     case image // = 2
@@ -17,9 +17,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .text
@@ -29,7 +29,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .text: 1
@@ -43,288 +43,288 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 }
 
 /// A person or a program that takes part in a conversation.
-@frozen public struct Sample_Chat_V1_User: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var id: UInt64 {
+public struct Sample_Chat_V1_User: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var id: UInt64 {
         get { _content.message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
     }
 
-    @inlinable public var name: String {
+    public var name: String {
         get { _content.message.string(_content.message.pointee.name) }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @inlinable public var avatarURL: String {
+    public var avatarURL: String {
         get { _content.message.string(_content.message.pointee.avatar_url) }
         set { _content.message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `avatarURL`, without a copy.
-    @inlinable public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.avatar_url, body)
     }
 
-    @inlinable public var level: Int32 {
+    public var level: Int32 {
         get { _content.message.pointee.level }
         set { _mutableFields().pointee.level = newValue }
     }
 
-    @inlinable public var verified: Bool {
+    public var verified: Bool {
         get { _content.message.pointee.verified != 0 }
         set { _mutableFields().pointee.verified = newValue ? 1 : 0 }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__User
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__user__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__user__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A file that travels with a message.
-@frozen public struct Sample_Chat_V1_Attachment: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var url: String {
+public struct Sample_Chat_V1_Attachment: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var url: String {
         get { _content.message.string(_content.message.pointee.url) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `url`, without a copy.
-    @inlinable public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.url, body)
     }
 
-    @inlinable public var sha256: Data {
+    public var sha256: Data {
         get { _content.message.data(_content.message.pointee.sha256) }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sha256`, without a copy.
-    @inlinable public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withSpan(_content.message.pointee.sha256, body)
     }
 
-    @inlinable public var size: UInt64 {
+    public var size: UInt64 {
         get { _content.message.pointee.size }
         set { _mutableFields().pointee.size = newValue }
     }
 
     /// The file itself, where it is small enough to travel inline.
-    @inlinable public var content: Data {
+    public var content: Data {
         get { _content.message.data(_content.message.pointee.content) }
         set { _content.message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `content`, without a copy.
-    @inlinable public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withSpan(_content.message.pointee.content, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__attachment__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__attachment__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Where the sender was.
-@frozen public struct Sample_Chat_V1_Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var latitude: Double {
+public struct Sample_Chat_V1_Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var latitude: Double {
         get { _content.message.pointee.latitude }
         set { _mutableFields().pointee.latitude = newValue }
     }
 
-    @inlinable public var longitude: Double {
+    public var longitude: Double {
         get { _content.message.pointee.longitude }
         set { _mutableFields().pointee.longitude = newValue }
     }
 
     /// Radius around the point that the sender is in, in metres.
-    @inlinable public var accuracy: Float {
+    public var accuracy: Float {
         get { _content.message.pointee.accuracy }
         set { _mutableFields().pointee.accuracy = newValue }
     }
 
     /// Height above sea level, in metres.
-    @inlinable public var altitude: Int32 {
+    public var altitude: Int32 {
         get { _content.message.pointee.altitude }
         set { _mutableFields().pointee.altitude = newValue }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Location
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__location__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__location__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A question to everyone in the conversation.
-@frozen public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var question: String {
+public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var question: String {
         get { _content.message.string(_content.message.pointee.question) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `question`, without a copy.
-    @inlinable public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.question, body)
     }
 
-    @inlinable public var choices: [String] {
+    public var choices: [String] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
-    @inlinable public var choicesField: LifelineMessages.RepeatedField<String> {
+    public var choicesField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.choices, count: _message.pointee.n_choices) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// User id to index in `choices`.
-    @inlinable public var votes: [UInt64: UInt32] {
+    public var votes: [UInt64: UInt32] {
         get { _content[dictionary: 2, of: Self._table] }
         set { _content[dictionary: 2, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
     /// User id to index in `choices`.
-    @inlinable public var votesField: LifelineMessages.MapField<UInt64, UInt32> {
+    public var votesField: LifelineMessages.MapField<UInt64, UInt32> {
         _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var closesAt: Google_Protobuf_Timestamp {
+    public var closesAt: Google_Protobuf_Timestamp {
         get { _content.submessage(_content.message.pointee.closes_at, at: 3) }
         set { _content[message: 3, of: Self._table] = newValue }
-        _modify { yield &_content[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `closesAt` is set.
-    @inlinable public var hasClosesAt: Bool { _content.message.pointee.closes_at != nil }
+    public var hasClosesAt: Bool { _content.message.pointee.closes_at != nil }
     /// Forgets `closesAt`; it then reads as its default.
-    @inlinable public mutating func clearClosesAt() { _content.presence.mutableFields(as: Self._table).pointee.closes_at = nil }
+    public mutating func clearClosesAt() { _content.presence.mutableFields(as: Self._table).pointee.closes_at = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Poll
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__poll__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__poll__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// One message of a conversation.
-@frozen public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var id: String {
+public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var id: String {
         get { _content.message.string(_content.message.pointee.id) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
-    @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.id, body)
     }
 
-    @inlinable public var from: String {
+    public var from: String {
         get { _content.message.string(_content.message.pointee.from) }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
-    @inlinable public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.from, body)
     }
 
-    @inlinable public var to: String {
+    public var to: String {
         get { _content.message.string(_content.message.pointee.to) }
         set { _content.message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `to`, without a copy.
-    @inlinable public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.to, body)
     }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _content.message.string(_content.message.pointee.text) }
         set { _content.message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.text, body)
     }
 
-    @inlinable public var attachments: [Sample_Chat_V1_Attachment] {
+    public var attachments: [Sample_Chat_V1_Attachment] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
-    @inlinable public var attachmentsField: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
+    public var attachmentsField: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
         _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var headers: [String: String] {
+    public var headers: [String: String] {
         get { _content[dictionary: 5, of: Self._table] }
         set { _content[dictionary: 5, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
-    @inlinable public var headersField: LifelineMessages.MapField<String, String> {
+    public var headersField: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// Ids of the users that the text names.
-    @inlinable public var mentions: [UInt64] {
+    public var mentions: [UInt64] {
         get { _content[array: 6, of: Self._table] }
         set { _content[array: 6, of: Self._table] = newValue }
-        _modify { yield &_content[array: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
     /// Ids of the users that the text names.
-    @inlinable public var mentionsField: LifelineMessages.RepeatedField<UInt64> {
+    public var mentionsField: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.mentions, count: _message.pointee.n_mentions) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var kind: Sample_Chat_V1_Kind {
+    public var kind: Sample_Chat_V1_Kind {
         get { Sample_Chat_V1_Kind._load(_content.message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// Bits that clients agree on among themselves.
-    @inlinable public var flags: Int32 {
+    public var flags: Int32 {
         get { _content.message.pointee.flags }
         set { _mutableFields().pointee.flags = newValue }
     }
 
-    @inlinable public var author: Sample_Chat_V1_User {
+    public var author: Sample_Chat_V1_User {
         get { _content.submessage(_content.message.pointee.author, at: 9) }
         set { _content[message: 9, of: Self._table] = newValue }
-        _modify { yield &_content[message: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 9, of: Self._table] }
     }
     /// Whether `author` is set.
-    @inlinable public var hasAuthor: Bool { _content.message.pointee.author != nil }
+    public var hasAuthor: Bool { _content.message.pointee.author != nil }
     /// Forgets `author`; it then reads as its default.
-    @inlinable public mutating func clearAuthor() { _content.presence.mutableFields(as: Self._table).pointee.author = nil }
+    public mutating func clearAuthor() { _content.presence.mutableFields(as: Self._table).pointee.author = nil }
 
     /// Seconds after which clients forget the message; absent means never.
-    @inlinable public var ttl: UInt32 {
+    public var ttl: UInt32 {
         get { _content.message.pointee.has_ttl_case.rawValue == 11 ? _content.message.pointee.ttl : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -333,132 +333,132 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `ttl` is set.
-    @inlinable public var hasTtl: Bool { _content.message.pointee.has_ttl_case.rawValue == 11 }
+    public var hasTtl: Bool { _content.message.pointee.has_ttl_case.rawValue == 11 }
     /// Forgets `ttl`; it then reads as its default.
-    @inlinable public mutating func clearTtl() { _content.presence.mutableFields(as: Self._table).pointee.has_ttl_case.rawValue = 0 }
+    public mutating func clearTtl() { _content.presence.mutableFields(as: Self._table).pointee.has_ttl_case.rawValue = 0 }
 
     /// Random, so that two messages with the same text differ.
-    @inlinable public var nonce: UInt64 {
+    public var nonce: UInt64 {
         get { _content.message.pointee.nonce }
         set { _mutableFields().pointee.nonce = newValue }
     }
 
-    @inlinable public var sentAt: Google_Protobuf_Timestamp {
+    public var sentAt: Google_Protobuf_Timestamp {
         get { _content.submessage(_content.message.pointee.sent_at, at: 12) }
         set { _content[message: 12, of: Self._table] = newValue }
-        _modify { yield &_content[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 12, of: Self._table] }
     }
     /// Whether `sentAt` is set.
-    @inlinable public var hasSentAt: Bool { _content.message.pointee.sent_at != nil }
+    public var hasSentAt: Bool { _content.message.pointee.sent_at != nil }
     /// Forgets `sentAt`; it then reads as its default.
-    @inlinable public mutating func clearSentAt() { _content.presence.mutableFields(as: Self._table).pointee.sent_at = nil }
+    public mutating func clearSentAt() { _content.presence.mutableFields(as: Self._table).pointee.sent_at = nil }
 
     /// The message that this one answers.
-    @inlinable public var replyTo: Sample_Chat_V1_ChatMessage {
+    public var replyTo: Sample_Chat_V1_ChatMessage {
         get { _content.submessage(_content.message.pointee.reply_to, at: 13) }
         set { _content[message: 13, of: Self._table] = newValue }
-        _modify { yield &_content[message: 13, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 13, of: Self._table] }
     }
     /// Whether `replyTo` is set.
-    @inlinable public var hasReplyTo: Bool { _content.message.pointee.reply_to != nil }
+    public var hasReplyTo: Bool { _content.message.pointee.reply_to != nil }
     /// Forgets `replyTo`; it then reads as its default.
-    @inlinable public mutating func clearReplyTo() { _content.presence.mutableFields(as: Self._table).pointee.reply_to = nil }
+    public mutating func clearReplyTo() { _content.presence.mutableFields(as: Self._table).pointee.reply_to = nil }
 
-    @inlinable public var location: Sample_Chat_V1_Location {
+    public var location: Sample_Chat_V1_Location {
         get { _content.submessage(_content.message.pointee.body_case.rawValue == 15 ? _content.message.pointee.location : nil, at: 14) }
         set { _content[message: 14, of: Self._table] = newValue }
-        _modify { yield &_content[message: 14, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 14, of: Self._table] }
     }
 
-    @inlinable public var poll: Sample_Chat_V1_Poll {
+    public var poll: Sample_Chat_V1_Poll {
         get { _content.submessage(_content.message.pointee.body_case.rawValue == 16 ? _content.message.pointee.poll : nil, at: 15) }
         set { _content[message: 15, of: Self._table] = newValue }
-        _modify { yield &_content[message: 15, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 15, of: Self._table] }
     }
 
-    @inlinable public var sticker: String {
+    public var sticker: String {
         get { _content.message.pointee.body_case.rawValue == 17 ? _content.message.string(_content.message.pointee.sticker) : "" }
         set { _content.presence.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `sticker`, without a copy.
-    @inlinable public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.body_case.rawValue == 17 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.sticker, body)
     }
 
-    @inlinable public var voice: Data {
+    public var voice: Data {
         get { _content.message.pointee.body_case.rawValue == 18 ? _content.message.data(_content.message.pointee.voice) : Data([]) }
         set { _content.presence.assign(newValue, to: 17, of: Self._table) }
     }
     /// Calls `body` with the bytes of `voice`, without a copy.
-    @inlinable public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.body_case.rawValue == 18 else { return try body([UInt8]().span) }
         return try _content.message.withSpan(_content.message.pointee.voice, body)
     }
 
     /// Emotions as sticker name to how often it was given.
-    @inlinable public var reactions: [String: Int64] {
+    public var reactions: [String: Int64] {
         get { _content[dictionary: 18, of: Self._table] }
         set { _content[dictionary: 18, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 18, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 18, of: Self._table] }
     }
     /// Emotions as sticker name to how often it was given.
-    @inlinable public var reactionsField: LifelineMessages.MapField<String, Int64> {
+    public var reactionsField: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
         set { _message[collection: 18, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 18, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 18, of: Self._table] }
     }
 
     /// Offset of the sender's clock from UTC, in seconds.
-    @inlinable public var utcOffset: Int32 {
+    public var utcOffset: Int32 {
         get { _content.message.pointee.utc_offset }
         set { _mutableFields().pointee.utc_offset = newValue }
     }
 
     /// Position in the conversation; negative for drafts.
-    @inlinable public var position: Int64 {
+    public var position: Int64 {
         get { _content.message.pointee.position }
         set { _mutableFields().pointee.position = newValue }
     }
 
     /// CRC-32 of `text`.
-    @inlinable public var textChecksum: UInt32 {
+    public var textChecksum: UInt32 {
         get { _content.message.pointee.text_checksum }
         set { _mutableFields().pointee.text_checksum = newValue }
     }
 
     /// Time zone database version that `utc_offset` came from.
-    @inlinable public var zoneVersion: Int64 {
+    public var zoneVersion: Int64 {
         get { _content.message.pointee.zone_version }
         set { _mutableFields().pointee.zone_version = newValue }
     }
 
     /// Samples of the sender's signal strength, in dBm, oldest first.
-    @inlinable public var signal: [Float] {
+    public var signal: [Float] {
         get { _content[array: 23, of: Self._table] }
         set { _content[array: 23, of: Self._table] = newValue }
-        _modify { yield &_content[array: 23, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 23, of: Self._table] }
     }
     /// Samples of the sender's signal strength, in dBm, oldest first.
-    @inlinable public var signalField: LifelineMessages.RepeatedField<Float> {
+    public var signalField: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.signal, count: _message.pointee.n_signal) }
         set { _message[collection: 23, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 23, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 23, of: Self._table] }
     }
 
-    @inlinable public var kindsSeen: [Sample_Chat_V1_Kind] {
+    public var kindsSeen: [Sample_Chat_V1_Kind] {
         get { _content[array: 24, of: Self._table] }
         set { _content[array: 24, of: Self._table] = newValue }
-        _modify { yield &_content[array: 24, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 24, of: Self._table] }
     }
-    @inlinable public var kindsSeenField: LifelineMessages.RepeatedField<Sample_Chat_V1_Kind> {
+    public var kindsSeenField: LifelineMessages.RepeatedField<Sample_Chat_V1_Kind> {
         _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
         set { _message[collection: 24, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 24, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 24, of: Self._table] }
     }
 
     /// What the message carries besides its text.
-    @inlinable public var body: OneOf_Body? {
+    public var body: OneOf_Body? {
         get {
             switch _content.message.pointee.body_case.rawValue {
             case 15: .location(_content.submessage(_content.message.pointee.location, at: 14) as Sample_Chat_V1_Location)
@@ -480,7 +480,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `body` can hold.
-    @frozen public enum OneOf_Body: Hashable, Sendable {
+    public enum OneOf_Body: Hashable, Sendable {
         case location(Sample_Chat_V1_Location)
         case poll(Sample_Chat_V1_Poll)
         case sticker(String)
@@ -488,14 +488,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__ChatMessage
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__chat_message__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__chat__v1__chat_message__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

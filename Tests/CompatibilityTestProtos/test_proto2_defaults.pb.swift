@@ -6,15 +6,15 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case small // = 3
     case large // = 7
 
-    @inlinable public init() { self = .small }
+    public init() { self = .small }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 3: self = .small
         case 7: self = .large
@@ -22,7 +22,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .small: 3
         case .large: 7
@@ -32,8 +32,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.small, .large]
 }
 
-@frozen public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var aDouble: Double {
+public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var aDouble: Double {
         get { _content.message.pointee.has_a_double != 0 ? _content.message.pointee.a_double : -1.5e+300 }
         set {
             let fields = _mutableFields()
@@ -42,11 +42,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _content.message.pointee.has_a_double != 0 }
+    public var hasADouble: Bool { _content.message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
-    @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
+    public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
-    @inlinable public var doubleInfinity: Double {
+    public var doubleInfinity: Double {
         get { _content.message.pointee.has_double_infinity != 0 ? _content.message.pointee.double_infinity : .infinity }
         set {
             let fields = _mutableFields()
@@ -55,11 +55,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleInfinity` is set.
-    @inlinable public var hasDoubleInfinity: Bool { _content.message.pointee.has_double_infinity != 0 }
+    public var hasDoubleInfinity: Bool { _content.message.pointee.has_double_infinity != 0 }
     /// Forgets `doubleInfinity`; it then reads as its default.
-    @inlinable public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
+    public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
 
-    @inlinable public var doubleNegativeInfinity: Double {
+    public var doubleNegativeInfinity: Double {
         get { _content.message.pointee.has_double_negative_infinity != 0 ? _content.message.pointee.double_negative_infinity : -.infinity }
         set {
             let fields = _mutableFields()
@@ -68,11 +68,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleNegativeInfinity` is set.
-    @inlinable public var hasDoubleNegativeInfinity: Bool { _content.message.pointee.has_double_negative_infinity != 0 }
+    public var hasDoubleNegativeInfinity: Bool { _content.message.pointee.has_double_negative_infinity != 0 }
     /// Forgets `doubleNegativeInfinity`; it then reads as its default.
-    @inlinable public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
+    public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
 
-    @inlinable public var doubleNan: Double {
+    public var doubleNan: Double {
         get { _content.message.pointee.has_double_nan != 0 ? _content.message.pointee.double_nan : .nan }
         set {
             let fields = _mutableFields()
@@ -81,11 +81,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleNan` is set.
-    @inlinable public var hasDoubleNan: Bool { _content.message.pointee.has_double_nan != 0 }
+    public var hasDoubleNan: Bool { _content.message.pointee.has_double_nan != 0 }
     /// Forgets `doubleNan`; it then reads as its default.
-    @inlinable public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
+    public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
 
-    @inlinable public var doubleTiny: Double {
+    public var doubleTiny: Double {
         get { _content.message.pointee.has_double_tiny != 0 ? _content.message.pointee.double_tiny : Double(bitPattern: 1) }
         set {
             let fields = _mutableFields()
@@ -94,11 +94,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleTiny` is set.
-    @inlinable public var hasDoubleTiny: Bool { _content.message.pointee.has_double_tiny != 0 }
+    public var hasDoubleTiny: Bool { _content.message.pointee.has_double_tiny != 0 }
     /// Forgets `doubleTiny`; it then reads as its default.
-    @inlinable public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
+    public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
 
-    @inlinable public var doubleNegativeZero: Double {
+    public var doubleNegativeZero: Double {
         get { _content.message.pointee.has_double_negative_zero != 0 ? _content.message.pointee.double_negative_zero : -0.0 }
         set {
             let fields = _mutableFields()
@@ -107,11 +107,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleNegativeZero` is set.
-    @inlinable public var hasDoubleNegativeZero: Bool { _content.message.pointee.has_double_negative_zero != 0 }
+    public var hasDoubleNegativeZero: Bool { _content.message.pointee.has_double_negative_zero != 0 }
     /// Forgets `doubleNegativeZero`; it then reads as its default.
-    @inlinable public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
+    public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
 
-    @inlinable public var doubleWhole: Double {
+    public var doubleWhole: Double {
         get { _content.message.pointee.has_double_whole != 0 ? _content.message.pointee.double_whole : 3 }
         set {
             let fields = _mutableFields()
@@ -120,11 +120,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `doubleWhole` is set.
-    @inlinable public var hasDoubleWhole: Bool { _content.message.pointee.has_double_whole != 0 }
+    public var hasDoubleWhole: Bool { _content.message.pointee.has_double_whole != 0 }
     /// Forgets `doubleWhole`; it then reads as its default.
-    @inlinable public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
+    public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _content.message.pointee.has_a_float != 0 ? _content.message.pointee.a_float : 0.1 }
         set {
             let fields = _mutableFields()
@@ -133,11 +133,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _content.message.pointee.has_a_float != 0 }
+    public var hasAFloat: Bool { _content.message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
-    @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
+    public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
-    @inlinable public var floatInfinity: Float {
+    public var floatInfinity: Float {
         get { _content.message.pointee.has_float_infinity != 0 ? _content.message.pointee.float_infinity : .infinity }
         set {
             let fields = _mutableFields()
@@ -146,11 +146,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `floatInfinity` is set.
-    @inlinable public var hasFloatInfinity: Bool { _content.message.pointee.has_float_infinity != 0 }
+    public var hasFloatInfinity: Bool { _content.message.pointee.has_float_infinity != 0 }
     /// Forgets `floatInfinity`; it then reads as its default.
-    @inlinable public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
+    public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
 
-    @inlinable public var floatNegativeInfinity: Float {
+    public var floatNegativeInfinity: Float {
         get { _content.message.pointee.has_float_negative_infinity != 0 ? _content.message.pointee.float_negative_infinity : -.infinity }
         set {
             let fields = _mutableFields()
@@ -159,11 +159,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `floatNegativeInfinity` is set.
-    @inlinable public var hasFloatNegativeInfinity: Bool { _content.message.pointee.has_float_negative_infinity != 0 }
+    public var hasFloatNegativeInfinity: Bool { _content.message.pointee.has_float_negative_infinity != 0 }
     /// Forgets `floatNegativeInfinity`; it then reads as its default.
-    @inlinable public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
+    public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
 
-    @inlinable public var floatNan: Float {
+    public var floatNan: Float {
         get { _content.message.pointee.has_float_nan != 0 ? _content.message.pointee.float_nan : .nan }
         set {
             let fields = _mutableFields()
@@ -172,11 +172,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `floatNan` is set.
-    @inlinable public var hasFloatNan: Bool { _content.message.pointee.has_float_nan != 0 }
+    public var hasFloatNan: Bool { _content.message.pointee.has_float_nan != 0 }
     /// Forgets `floatNan`; it then reads as its default.
-    @inlinable public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
+    public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
 
-    @inlinable public var floatTiny: Float {
+    public var floatTiny: Float {
         get { _content.message.pointee.has_float_tiny != 0 ? _content.message.pointee.float_tiny : Float(bitPattern: 1) }
         set {
             let fields = _mutableFields()
@@ -185,11 +185,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `floatTiny` is set.
-    @inlinable public var hasFloatTiny: Bool { _content.message.pointee.has_float_tiny != 0 }
+    public var hasFloatTiny: Bool { _content.message.pointee.has_float_tiny != 0 }
     /// Forgets `floatTiny`; it then reads as its default.
-    @inlinable public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
+    public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
 
-    @inlinable public var floatLargest: Float {
+    public var floatLargest: Float {
         get { _content.message.pointee.has_float_largest != 0 ? _content.message.pointee.float_largest : 3.40282347e+38 }
         set {
             let fields = _mutableFields()
@@ -198,11 +198,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `floatLargest` is set.
-    @inlinable public var hasFloatLargest: Bool { _content.message.pointee.has_float_largest != 0 }
+    public var hasFloatLargest: Bool { _content.message.pointee.has_float_largest != 0 }
     /// Forgets `floatLargest`; it then reads as its default.
-    @inlinable public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
+    public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
 
-    @inlinable public var int32Lowest: Int32 {
+    public var int32Lowest: Int32 {
         get { _content.message.pointee.has_int32_lowest != 0 ? _content.message.pointee.int32_lowest : -2147483648 }
         set {
             let fields = _mutableFields()
@@ -211,11 +211,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `int32Lowest` is set.
-    @inlinable public var hasInt32Lowest: Bool { _content.message.pointee.has_int32_lowest != 0 }
+    public var hasInt32Lowest: Bool { _content.message.pointee.has_int32_lowest != 0 }
     /// Forgets `int32Lowest`; it then reads as its default.
-    @inlinable public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
+    public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
 
-    @inlinable public var int64Lowest: Int64 {
+    public var int64Lowest: Int64 {
         get { _content.message.pointee.has_int64_lowest != 0 ? _content.message.pointee.int64_lowest : -9223372036854775808 }
         set {
             let fields = _mutableFields()
@@ -224,11 +224,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `int64Lowest` is set.
-    @inlinable public var hasInt64Lowest: Bool { _content.message.pointee.has_int64_lowest != 0 }
+    public var hasInt64Lowest: Bool { _content.message.pointee.has_int64_lowest != 0 }
     /// Forgets `int64Lowest`; it then reads as its default.
-    @inlinable public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
+    public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
 
-    @inlinable public var int64Highest: Int64 {
+    public var int64Highest: Int64 {
         get { _content.message.pointee.has_int64_highest != 0 ? _content.message.pointee.int64_highest : 9223372036854775807 }
         set {
             let fields = _mutableFields()
@@ -237,11 +237,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `int64Highest` is set.
-    @inlinable public var hasInt64Highest: Bool { _content.message.pointee.has_int64_highest != 0 }
+    public var hasInt64Highest: Bool { _content.message.pointee.has_int64_highest != 0 }
     /// Forgets `int64Highest`; it then reads as its default.
-    @inlinable public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
+    public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
 
-    @inlinable public var uint32Highest: UInt32 {
+    public var uint32Highest: UInt32 {
         get { _content.message.pointee.has_uint32_highest != 0 ? _content.message.pointee.uint32_highest : 4294967295 }
         set {
             let fields = _mutableFields()
@@ -250,11 +250,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `uint32Highest` is set.
-    @inlinable public var hasUint32Highest: Bool { _content.message.pointee.has_uint32_highest != 0 }
+    public var hasUint32Highest: Bool { _content.message.pointee.has_uint32_highest != 0 }
     /// Forgets `uint32Highest`; it then reads as its default.
-    @inlinable public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
+    public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
 
-    @inlinable public var uint64Highest: UInt64 {
+    public var uint64Highest: UInt64 {
         get { _content.message.pointee.has_uint64_highest != 0 ? _content.message.pointee.uint64_highest : 18446744073709551615 }
         set {
             let fields = _mutableFields()
@@ -263,11 +263,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `uint64Highest` is set.
-    @inlinable public var hasUint64Highest: Bool { _content.message.pointee.has_uint64_highest != 0 }
+    public var hasUint64Highest: Bool { _content.message.pointee.has_uint64_highest != 0 }
     /// Forgets `uint64Highest`; it then reads as its default.
-    @inlinable public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
+    public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _content.message.pointee.has_a_sint32 != 0 ? _content.message.pointee.a_sint32 : -1 }
         set {
             let fields = _mutableFields()
@@ -276,11 +276,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _content.message.pointee.has_a_sint32 != 0 }
+    public var hasASint32: Bool { _content.message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
-    @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
+    public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _content.message.pointee.has_a_sint64 != 0 ? _content.message.pointee.a_sint64 : -2 }
         set {
             let fields = _mutableFields()
@@ -289,11 +289,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _content.message.pointee.has_a_sint64 != 0 }
+    public var hasASint64: Bool { _content.message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
-    @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
+    public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _content.message.pointee.has_a_fixed32 != 0 ? _content.message.pointee.a_fixed32 : 8 }
         set {
             let fields = _mutableFields()
@@ -302,11 +302,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32 != 0 }
+    public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
-    @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
+    public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _content.message.pointee.has_a_fixed64 != 0 ? _content.message.pointee.a_fixed64 : 4 }
         set {
             let fields = _mutableFields()
@@ -315,11 +315,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64 != 0 }
+    public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
-    @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
+    public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _content.message.pointee.has_a_sfixed32 != 0 ? _content.message.pointee.a_sfixed32 : -5 }
         set {
             let fields = _mutableFields()
@@ -328,11 +328,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32 != 0 }
+    public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
-    @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
+    public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _content.message.pointee.has_a_sfixed64 != 0 ? _content.message.pointee.a_sfixed64 : -6 }
         set {
             let fields = _mutableFields()
@@ -341,11 +341,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64 != 0 }
+    public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
-    @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
+    public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
-    @inlinable public var yes: Bool {
+    public var yes: Bool {
         get { _content.message.pointee.has_yes != 0 ? _content.message.pointee.yes != 0 : true }
         set {
             let fields = _mutableFields()
@@ -354,11 +354,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `yes` is set.
-    @inlinable public var hasYes: Bool { _content.message.pointee.has_yes != 0 }
+    public var hasYes: Bool { _content.message.pointee.has_yes != 0 }
     /// Forgets `yes`; it then reads as its default.
-    @inlinable public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
+    public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
 
-    @inlinable public var no: Bool {
+    public var no: Bool {
         get { _content.message.pointee.has_no != 0 ? _content.message.pointee.no != 0 : false }
         set {
             let fields = _mutableFields()
@@ -367,137 +367,137 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `no` is set.
-    @inlinable public var hasNo: Bool { _content.message.pointee.has_no != 0 }
+    public var hasNo: Bool { _content.message.pointee.has_no != 0 }
     /// Forgets `no`; it then reads as its default.
-    @inlinable public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
+    public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
-    @inlinable public var plain: String {
+    public var plain: String {
         get { _content.message.pointee.has_plain != 0 ? _content.message.string(_content.message.pointee.plain) : "plain" }
         set { _content.message.assign(newValue, to: 26, of: Self._table) }
     }
     /// Whether `plain` is set.
-    @inlinable public var hasPlain: Bool { _content.message.pointee.has_plain != 0 }
+    public var hasPlain: Bool { _content.message.pointee.has_plain != 0 }
     /// Forgets `plain`; it then reads as its default.
-    @inlinable public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
+    public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
-    @inlinable public func withPlainUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPlainUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_plain != 0 else { return try _content.message.withUTF8Span(ofDefault: "plain", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.plain, body)
     }
 
-    @inlinable public var escapes: String {
+    public var escapes: String {
         get { _content.message.pointee.has_escapes != 0 ? _content.message.string(_content.message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
         set { _content.message.assign(newValue, to: 27, of: Self._table) }
     }
     /// Whether `escapes` is set.
-    @inlinable public var hasEscapes: Bool { _content.message.pointee.has_escapes != 0 }
+    public var hasEscapes: Bool { _content.message.pointee.has_escapes != 0 }
     /// Forgets `escapes`; it then reads as its default.
-    @inlinable public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
+    public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
-    @inlinable public func withEscapesUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withEscapesUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_escapes != 0 else { return try _content.message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.escapes, body)
     }
 
-    @inlinable public var nul: String {
+    public var nul: String {
         get { _content.message.pointee.has_nul != 0 ? _content.message.string(_content.message.pointee.nul) : "before\u{0}after" }
         set { _content.message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Whether `nul` is set.
-    @inlinable public var hasNul: Bool { _content.message.pointee.has_nul != 0 }
+    public var hasNul: Bool { _content.message.pointee.has_nul != 0 }
     /// Forgets `nul`; it then reads as its default.
-    @inlinable public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
+    public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
-    @inlinable public func withNulUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNulUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_nul != 0 else { return try _content.message.withUTF8Span(ofDefault: "before\u{0}after", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.nul, body)
     }
 
-    @inlinable public var unicode: String {
+    public var unicode: String {
         get { _content.message.pointee.has_unicode != 0 ? _content.message.string(_content.message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
         set { _content.message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Whether `unicode` is set.
-    @inlinable public var hasUnicode: Bool { _content.message.pointee.has_unicode != 0 }
+    public var hasUnicode: Bool { _content.message.pointee.has_unicode != 0 }
     /// Forgets `unicode`; it then reads as its default.
-    @inlinable public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
+    public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
-    @inlinable public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_unicode != 0 else { return try _content.message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.unicode, body)
     }
 
-    @inlinable public var trigraph: String {
+    public var trigraph: String {
         get { _content.message.pointee.has_trigraph != 0 ? _content.message.string(_content.message.pointee.trigraph) : "??/ ??=" }
         set { _content.message.assign(newValue, to: 30, of: Self._table) }
     }
     /// Whether `trigraph` is set.
-    @inlinable public var hasTrigraph: Bool { _content.message.pointee.has_trigraph != 0 }
+    public var hasTrigraph: Bool { _content.message.pointee.has_trigraph != 0 }
     /// Forgets `trigraph`; it then reads as its default.
-    @inlinable public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
+    public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
-    @inlinable public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_trigraph != 0 else { return try _content.message.withUTF8Span(ofDefault: "??/ ??=", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.trigraph, body)
     }
 
-    @inlinable public var empty: String {
+    public var empty: String {
         get { _content.message.pointee.has_empty != 0 ? _content.message.string(_content.message.pointee.empty) : "" }
         set { _content.message.assign(newValue, to: 31, of: Self._table) }
     }
     /// Whether `empty` is set.
-    @inlinable public var hasEmpty: Bool { _content.message.pointee.has_empty != 0 }
+    public var hasEmpty: Bool { _content.message.pointee.has_empty != 0 }
     /// Forgets `empty`; it then reads as its default.
-    @inlinable public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
+    public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
-    @inlinable public func withEmptyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withEmptyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_empty != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.empty, body)
     }
 
-    @inlinable public var aBytes: Data {
+    public var aBytes: Data {
         get { _content.message.pointee.has_a_bytes != 0 ? _content.message.data(_content.message.pointee.a_bytes) : Data([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122]) }
         set { _content.message.assign(newValue, to: 32, of: Self._table) }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _content.message.pointee.has_a_bytes != 0 }
+    public var hasABytes: Bool { _content.message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
-    @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
         return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    @inlinable public var bytesDigitsAfterOctal: Data {
+    public var bytesDigitsAfterOctal: Data {
         get { _content.message.pointee.has_bytes_digits_after_octal != 0 ? _content.message.data(_content.message.pointee.bytes_digits_after_octal) : Data([0, 49, 255, 49]) }
         set { _content.message.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `bytesDigitsAfterOctal` is set.
-    @inlinable public var hasBytesDigitsAfterOctal: Bool { _content.message.pointee.has_bytes_digits_after_octal != 0 }
+    public var hasBytesDigitsAfterOctal: Bool { _content.message.pointee.has_bytes_digits_after_octal != 0 }
     /// Forgets `bytesDigitsAfterOctal`; it then reads as its default.
-    @inlinable public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
+    public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
     /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
-    @inlinable public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
         return try _content.message.withSpan(_content.message.pointee.bytes_digits_after_octal, body)
     }
 
-    @inlinable public var bytesEmpty: Data {
+    public var bytesEmpty: Data {
         get { _content.message.pointee.has_bytes_empty != 0 ? _content.message.data(_content.message.pointee.bytes_empty) : Data([]) }
         set { _content.message.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `bytesEmpty` is set.
-    @inlinable public var hasBytesEmpty: Bool { _content.message.pointee.has_bytes_empty != 0 }
+    public var hasBytesEmpty: Bool { _content.message.pointee.has_bytes_empty != 0 }
     /// Forgets `bytesEmpty`; it then reads as its default.
-    @inlinable public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
+    public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
     /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
-    @inlinable public func withBytesEmptySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBytesEmptySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_bytes_empty != 0 else { return try body([UInt8]().span) }
         return try _content.message.withSpan(_content.message.pointee.bytes_empty, body)
     }
 
-    @inlinable public var size: Test_Proto2_Size {
+    public var size: Test_Proto2_Size {
         get { _content.message.pointee.has_size != 0 ? Test_Proto2_Size._load(_content.message.pointee.size) : .large }
         set {
             let fields = _mutableFields()
@@ -506,11 +506,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `size` is set.
-    @inlinable public var hasSize: Bool { _content.message.pointee.has_size != 0 }
+    public var hasSize: Bool { _content.message.pointee.has_size != 0 }
     /// Forgets `size`; it then reads as its default.
-    @inlinable public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
+    public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
 
-    @inlinable public var sizeWithoutDefault: Test_Proto2_Size {
+    public var sizeWithoutDefault: Test_Proto2_Size {
         get { _content.message.pointee.has_size_without_default != 0 ? Test_Proto2_Size._load(_content.message.pointee.size_without_default) : .small }
         set {
             let fields = _mutableFields()
@@ -519,11 +519,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `sizeWithoutDefault` is set.
-    @inlinable public var hasSizeWithoutDefault: Bool { _content.message.pointee.has_size_without_default != 0 }
+    public var hasSizeWithoutDefault: Bool { _content.message.pointee.has_size_without_default != 0 }
     /// Forgets `sizeWithoutDefault`; it then reads as its default.
-    @inlinable public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
+    public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
 
-    @inlinable public var color: Test_Scalars_Proto3_Color {
+    public var color: Test_Scalars_Proto3_Color {
         get { _content.message.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.color) : .green }
         set {
             let fields = _mutableFields()
@@ -532,11 +532,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `color` is set.
-    @inlinable public var hasColor: Bool { _content.message.pointee.has_color != 0 }
+    public var hasColor: Bool { _content.message.pointee.has_color != 0 }
     /// Forgets `color`; it then reads as its default.
-    @inlinable public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
+    public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
-    @inlinable public var colorWithoutDefault: Test_Scalars_Proto3_Color {
+    public var colorWithoutDefault: Test_Scalars_Proto3_Color {
         get { _content.message.pointee.has_color_without_default != 0 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.color_without_default) : .unspecified }
         set {
             let fields = _mutableFields()
@@ -545,25 +545,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `colorWithoutDefault` is set.
-    @inlinable public var hasColorWithoutDefault: Bool { _content.message.pointee.has_color_without_default != 0 }
+    public var hasColorWithoutDefault: Bool { _content.message.pointee.has_color_without_default != 0 }
     /// Forgets `colorWithoutDefault`; it then reads as its default.
-    @inlinable public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
+    public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
-    @inlinable public var requiredWithDefault: String {
+    public var requiredWithDefault: String {
         get { _content.message.pointee.has_required_with_default != 0 ? _content.message.string(_content.message.pointee.required_with_default) : "needed" }
         set { _content.message.assign(newValue, to: 39, of: Self._table) }
     }
     /// Whether `requiredWithDefault` is set.
-    @inlinable public var hasRequiredWithDefault: Bool { _content.message.pointee.has_required_with_default != 0 }
+    public var hasRequiredWithDefault: Bool { _content.message.pointee.has_required_with_default != 0 }
     /// Forgets `requiredWithDefault`; it then reads as its default.
-    @inlinable public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
+    public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
-    @inlinable public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_required_with_default != 0 else { return try _content.message.withUTF8Span(ofDefault: "needed", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.required_with_default, body)
     }
 
-    @inlinable public var chosenNumber: Int32 {
+    public var chosenNumber: Int32 {
         get { _content.message.pointee.choice_case.rawValue == 41 ? _content.message.pointee.chosen_number : 41 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -572,17 +572,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var chosenText: String {
+    public var chosenText: String {
         get { _content.message.pointee.choice_case.rawValue == 42 ? _content.message.string(_content.message.pointee.chosen_text) : "forty-two" }
         set { _content.presence.assign(newValue, to: 41, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenText`, without a copy.
-    @inlinable public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.choice_case.rawValue == 42 else { return try _content.message.withUTF8Span(ofDefault: "forty-two", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.chosen_text, body)
     }
 
-    @inlinable public var chosenSize: Test_Proto2_Size {
+    public var chosenSize: Test_Proto2_Size {
         get { _content.message.pointee.choice_case.rawValue == 43 ? Test_Proto2_Size._load(_content.message.pointee.chosen_size) : .large }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -591,7 +591,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _content.message.pointee.choice_case.rawValue {
             case 41: .chosenNumber(self.chosenNumber)
@@ -611,21 +611,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosenNumber(Int32)
         case chosenText(String)
         case chosenSize(Test_Proto2_Size)
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Defaults
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__defaults__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__defaults__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -6,15 +6,15 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case small // = 1
     case large // = 2
 
-    @inlinable public init() { self = .small }
+    public init() { self = .small }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 1: self = .small
         case 2: self = .large
@@ -22,7 +22,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .small: 1
         case .large: 2
@@ -32,8 +32,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.small, .large]
 }
 
-@frozen public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var grams: Int32 {
+public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var grams: Int32 {
         get { _content.message.pointee.has_grams != 0 ? _content.message.pointee.grams : 0 }
         set {
             let fields = _mutableFields()
@@ -42,34 +42,34 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `grams` is set.
-    @inlinable public var hasGrams: Bool { _content.message.pointee.has_grams != 0 }
+    public var hasGrams: Bool { _content.message.pointee.has_grams != 0 }
     /// Forgets `grams`; it then reads as its default.
-    @inlinable public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
+    public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
 
-    @inlinable public var below: Test_Extending_Weight {
+    public var below: Test_Extending_Weight {
         get { _content.submessage(_content.message.pointee.below, at: 1) }
         set { _content[message: 1, of: Self._table] = newValue }
-        _modify { yield &_content[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `below` is set.
-    @inlinable public var hasBelow: Bool { _content.message.pointee.below != nil }
+    public var hasBelow: Bool { _content.message.pointee.below != nil }
     /// Forgets `below`; it then reads as its default.
-    @inlinable public mutating func clearBelow() { _content.presence.mutableFields(as: Self._table).pointee.below = nil }
+    public mutating func clearBelow() { _content.presence.mutableFields(as: Self._table).pointee.below = nil }
 
     public typealias _Fields = CTestProtos.Test__Extending__Weight
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var left: Int32 {
+public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var left: Int32 {
         get { _content.message.pointee.has_left != 0 ? _content.message.pointee.left : 0 }
         set {
             let fields = _mutableFields()
@@ -78,38 +78,38 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `left` is set.
-    @inlinable public var hasLeft: Bool { _content.message.pointee.has_left != 0 }
+    public var hasLeft: Bool { _content.message.pointee.has_left != 0 }
     /// Forgets `left`; it then reads as its default.
-    @inlinable public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
+    public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
-    @inlinable public var right: String {
+    public var right: String {
         get { _content.message.pointee.has_right != 0 ? _content.message.string(_content.message.pointee.right) : "" }
         set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _content.message.pointee.has_right != 0 }
+    public var hasRight: Bool { _content.message.pointee.has_right != 0 }
     /// Forgets `right`; it then reads as its default.
-    @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
+    public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
-    @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRightUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_right != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.right, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Pair
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Spot: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var x: Int32 {
+public struct Test_Extending_Spot: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var x: Int32 {
         get { _content.message.pointee.has_x != 0 ? _content.message.pointee.x : 0 }
         set {
             let fields = _mutableFields()
@@ -118,25 +118,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `x` is set.
-    @inlinable public var hasX: Bool { _content.message.pointee.has_x != 0 }
+    public var hasX: Bool { _content.message.pointee.has_x != 0 }
     /// Forgets `x`; it then reads as its default.
-    @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
+    public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     public typealias _Fields = CTestProtos.Test__Extending__Spot
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Extensions that messages declare.
-@frozen public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var inner: Bool {
+public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var inner: Bool {
         get { _content.message.pointee.has_inner != 0 ? _content.message.pointee.inner != 0 : false }
         set {
             let fields = _mutableFields()
@@ -145,167 +145,167 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `inner` is set.
-    @inlinable public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
+    public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
     /// Forgets `inner`; it then reads as its default.
-    @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
+    public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
-    @frozen public struct ExtensionsMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public struct ExtensionsMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         public typealias _Fields = CTestProtos.Test__Extending__Scope__ExtensionsX722d6317
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public enum Extensions {
-        @frozen public struct scope: LifelineMessages.MessageExtension {
-            @inlinable public var value: Test_Extending_Scope {
+        public struct scope: LifelineMessages.MessageExtension {
+            public var value: Test_Extending_Scope {
                 get { _content.submessage(_content.message.pointee.value, at: 0) }
                 set { _content[message: 0, of: Self._table] = newValue }
-                _modify { yield &_content[message: 0, of: Self._table] }
+                @inlinable _modify { yield &_content[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
-            @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+            public var hasValue: Bool { _content.message.pointee.value != nil }
             /// Forgets `value`; it then reads as its default.
-            @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+            public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__ScopeX6434137f
-            @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
+            public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
             public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-            @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            public var _message: LifelineMessages._MessageReference<_Fields> {
                 get { _content.settled }
                 _modify { yield &_content.settled }
             }
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-            @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+            public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+            public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
         }
 
-        @frozen public struct self_: LifelineMessages.MessageExtension {
-            @inlinable public var value: [Int32] {
+        public struct self_: LifelineMessages.MessageExtension {
+            public var value: [Int32] {
                 get { _content[array: 0, of: Self._table] }
                 set { _content[array: 0, of: Self._table] = newValue }
-                _modify { yield &_content[array: 0, of: Self._table] }
+                @inlinable _modify { yield &_content[array: 0, of: Self._table] }
             }
-            @inlinable public var valueField: LifelineMessages.RepeatedField<Int32> {
+            public var valueField: LifelineMessages.RepeatedField<Int32> {
                 _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
                 set { _message[collection: 0, of: Self._table] = newValue }
-                _modify { yield &_message[collection: 0, of: Self._table] }
+                @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
             }
 
             public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__SelfXdc06d8eb
-            @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
+            public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
             public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-            @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            public var _message: LifelineMessages._MessageReference<_Fields> {
                 get { _content.settled }
                 _modify { yield &_content.settled }
             }
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-            @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+            public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+            public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
         }
 
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Scope
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Extensions encoded as items, in groups.
-@frozen public struct Test_Extending_Set: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Test_Extending_Set: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public typealias _Fields = CTestProtos.Test__Extending__Set
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__set__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__set__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var text: String {
+public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var text: String {
         get { _content.message.pointee.has_text != 0 ? _content.message.string(_content.message.pointee.text) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `text` is set.
-    @inlinable public var hasText: Bool { _content.message.pointee.has_text != 0 }
+    public var hasText: Bool { _content.message.pointee.has_text != 0 }
     /// Forgets `text`; it then reads as its default.
-    @inlinable public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
+    public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_text != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.text, body)
     }
 
-    @inlinable public var set: Test_Extending_Set {
+    public var set: Test_Extending_Set {
         get { _content.submessage(_content.message.pointee.set, at: 1) }
         set { _content[message: 1, of: Self._table] = newValue }
-        _modify { yield &_content[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `set` is set.
-    @inlinable public var hasSet: Bool { _content.message.pointee.set != nil }
+    public var hasSet: Bool { _content.message.pointee.set != nil }
     /// Forgets `set`; it then reads as its default.
-    @inlinable public mutating func clearSet() { _content.presence.mutableFields(as: Self._table).pointee.set = nil }
+    public mutating func clearSet() { _content.presence.mutableFields(as: Self._table).pointee.set = nil }
 
     public enum Extensions {
-        @frozen public struct entry: LifelineMessages.MessageExtension {
-            @inlinable public var value: Test_Extending_Entry {
+        public struct entry: LifelineMessages.MessageExtension {
+            public var value: Test_Extending_Entry {
                 get { _content.submessage(_content.message.pointee.value, at: 0) }
                 set { _content[message: 0, of: Self._table] = newValue }
-                _modify { yield &_content[message: 0, of: Self._table] }
+                @inlinable _modify { yield &_content[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
-            @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+            public var hasValue: Bool { _content.message.pointee.value != nil }
             /// Forgets `value`; it then reads as its default.
-            @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+            public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Set
             public typealias _Fields = CTestProtos.Test__Extending__Entry__EntryX9c90f27b
-            @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
+            public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
             public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-            @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            public var _message: LifelineMessages._MessageReference<_Fields> {
                 get { _content.settled }
                 _modify { yield &_content.settled }
             }
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-            @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+            public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+            public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
         }
 
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Entry
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtension {
-    @inlinable public var value: Double {
+public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtension {
+    public var value: Double {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -314,25 +314,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ADoubleX098b5d0a
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtension {
-    @inlinable public var value: Float {
+public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtension {
+    public var value: Float {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -341,25 +341,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFloatXc1497433
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_float_xc1497433__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_float_xc1497433__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int64 {
+public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtension {
+    public var value: Int64 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -368,25 +368,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt64X7768d348
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int64_x7768d348__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int64_x7768d348__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtension {
-    @inlinable public var value: UInt64 {
+public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtension {
+    public var value: UInt64 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -395,25 +395,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint64X747b7b35
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
+public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtension {
+    public var value: Int32 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : -7 }
         set {
             let fields = _mutableFields()
@@ -422,25 +422,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt32Xe76134d3
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExtension {
-    @inlinable public var value: UInt64 {
+public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExtension {
+    public var value: UInt64 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -449,25 +449,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed64X25eff3e1
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExtension {
-    @inlinable public var value: UInt32 {
+public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExtension {
+    public var value: UInt32 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -476,25 +476,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed32X0de30226
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtension {
-    @inlinable public var value: Bool {
+public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtension {
+    public var value: Bool {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value != 0 : false }
         set {
             let fields = _mutableFields()
@@ -503,82 +503,82 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ABoolXca9e2e23
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Greets.
-@frozen public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "hello" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "hello", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AStringX96e1aee2
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
-    @inlinable public var value: Data {
+public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
+    public var value: Data {
         get { _content.message.pointee.has_value != 0 ? _content.message.data(_content.message.pointee.value) : Data([]) }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the bytes of `value`, without a copy.
-    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_value != 0 else { return try body([UInt8]().span) }
         return try _content.message.withSpan(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SomeBytesX4a9eac1f
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtension {
-    @inlinable public var value: UInt32 {
+public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtension {
+    public var value: UInt32 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -587,25 +587,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint32X048319aa
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
+public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExtension {
+    public var value: Int32 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -614,25 +614,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed32Xe7e3b701
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int64 {
+public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExtension {
+    public var value: Int64 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -641,25 +641,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed64X5beb2962
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
+public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtension {
+    public var value: Int32 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -668,25 +668,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint32Xfa5ba060
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int64 {
+public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtension {
+    public var value: Int64 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -695,25 +695,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint64X8e543a97
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Extending_Size {
+public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension {
+    public var value: Test_Extending_Size {
         get { _content.message.pointee.has_value != 0 ? Test_Extending_Size._load(_content.message.pointee.value) : .large }
         set {
             let fields = _mutableFields()
@@ -722,25 +722,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizeX5635fdde
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__size_x5635fdde__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__size_x5635fdde__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Scalars_Proto3_Color {
+public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension {
+    public var value: Test_Scalars_Proto3_Color {
         get { _content.message.pointee.has_value != 0 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.value) : .unspecified }
         set {
             let fields = _mutableFields()
@@ -749,324 +749,324 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ColorXd625f416
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__color_xd625f416__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__color_xd625f416__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Extending_Weight {
+public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
+    public var value: Test_Extending_Weight {
         get { _content.submessage(_content.message.pointee.value, at: 0) }
         set { _content[message: 0, of: Self._table] = newValue }
-        _modify { yield &_content[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+    public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+    public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightX15ad4443
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight_x15ad4443__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight_x15ad4443__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Extending_Pair {
+public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
+    public var value: Test_Extending_Pair {
         get { _content.submessage(_content.message.pointee.value, at: 0) }
         set { _content[message: 0, of: Self._table] = newValue }
-        _modify { yield &_content[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+    public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+    public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PairX9a37e4e7
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
-    @inlinable public var value: [Int32] {
+public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
+    public var value: [Int32] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<Int32> {
+    public var valueField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NumbersXcb6d1c6f
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
-    @inlinable public var value: [Int32] {
+public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
+    public var value: [Int32] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<Int32> {
+    public var valueField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PackedNumbersX13001082
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
-    @inlinable public var value: [Test_Extending_Size] {
+public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
+    public var value: [Test_Extending_Size] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<Test_Extending_Size> {
+    public var valueField: LifelineMessages.RepeatedField<Test_Extending_Size> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizesX63fe5757
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__sizes_x63fe5757__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__sizes_x63fe5757__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
-    @inlinable public var value: [String] {
+public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
+    public var value: [String] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<String> {
+    public var valueField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__TextsX4cf6fb89
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
-    @inlinable public var value: [Test_Extending_Weight] {
+public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
+    public var value: [Test_Extending_Weight] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<Test_Extending_Weight> {
+    public var valueField: LifelineMessages.RepeatedField<Test_Extending_Weight> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightsX4fc25790
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weights_x4fc25790__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weights_x4fc25790__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
-    @inlinable public var value: [Test_Extending_Spot] {
+public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
+    public var value: [Test_Extending_Spot] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<Test_Extending_Spot> {
+    public var valueField: LifelineMessages.RepeatedField<Test_Extending_Spot> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SpotX7fba551f
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot_x7fba551f__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot_x7fba551f__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// The same name as that of the field that it stands beside.
-@frozen public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NameX5384ddc4
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__name_x5384ddc4__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__name_x5384ddc4__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Scalars_Proto3_Singular {
+public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
+    public var value: Test_Scalars_Proto3_Singular {
         get { _content.submessage(_content.message.pointee.value, at: 0) }
         set { _content[message: 0, of: Self._table] = newValue }
-        _modify { yield &_content[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+    public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+    public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SingularXc659169a
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__singular_xc659169a__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__singular_xc659169a__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Extending_Weight
     public typealias _Fields = CTestProtos.Test__Extending__UnitXf261c7c5
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__unit_xf261c7c5__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__unit_xf261c7c5__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Extending_Weight {
+public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
+    public var value: Test_Extending_Weight {
         get { _content.submessage(_content.message.pointee.value, at: 0) }
         set { _content[message: 0, of: Self._table] = newValue }
-        _modify { yield &_content[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+    public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+    public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Extending_Set
     public typealias _Fields = CTestProtos.Test__Extending__HeavyXa9673b1a
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 extension Test_Proto2_Extendable {

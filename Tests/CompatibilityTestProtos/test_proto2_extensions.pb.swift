@@ -5,10 +5,10 @@ public import CTestProtos
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var weight: Int32 {
+public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var weight: Int32 {
         get { _content.message.pointee.has_weight != 0 ? _content.message.pointee.weight : 0 }
         set {
             let fields = _mutableFields()
@@ -17,39 +17,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `weight` is set.
-    @inlinable public var hasWeight: Bool { _content.message.pointee.has_weight != 0 }
+    public var hasWeight: Bool { _content.message.pointee.has_weight != 0 }
     /// Forgets `weight`; it then reads as its default.
-    @inlinable public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
+    public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Marker
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var name: String {
+public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var name: String {
         get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
+    public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    @frozen public struct Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        @inlinable public var inner: Bool {
+    public struct Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        public var inner: Bool {
             get { _content.message.pointee.has_inner != 0 ? _content.message.pointee.inner != 0 : false }
             set {
                 let fields = _mutableFields()
@@ -58,115 +58,115 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `inner` is set.
-        @inlinable public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
+        public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
         /// Forgets `inner`; it then reads as its default.
-        @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
+        public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
         public enum Extensions {
-            @frozen public struct scoped: LifelineMessages.MessageExtension {
-                @inlinable public var value: Test_Proto2_Extendable.Scope {
+            public struct scoped: LifelineMessages.MessageExtension {
+                public var value: Test_Proto2_Extendable.Scope {
                     get { _content.submessage(_content.message.pointee.value, at: 0) }
                     set { _content[message: 0, of: Self._table] = newValue }
-                    _modify { yield &_content[message: 0, of: Self._table] }
+                    @inlinable _modify { yield &_content[message: 0, of: Self._table] }
                 }
                 /// Whether `value` is set.
-                @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+                public var hasValue: Bool { _content.message.pointee.value != nil }
                 /// Forgets `value`; it then reads as its default.
-                @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+                public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
                 public typealias _Extended = Test_Proto2_Extendable
                 public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7
-                @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
+                public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
                 public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-                @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+                public var _message: LifelineMessages._MessageReference<_Fields> {
                     get { _content.settled }
                     _modify { yield &_content.settled }
                 }
                 @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-                @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-                @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+                public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+                public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
             }
 
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
         public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        public var _message: LifelineMessages._MessageReference<_Fields> {
             get { _content.settled }
             _modify { yield &_content.settled }
         }
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Extendable
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
         set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Proto2__NoteXd4ee0a01
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Proto2_Marker {
+public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
+    public var value: Test_Proto2_Marker {
         get { _content.submessage(_content.message.pointee.value, at: 0) }
         set { _content[message: 0, of: Self._table] = newValue }
-        _modify { yield &_content[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
+    public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
+    public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Proto2__MarkerX777c8fab
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker_x777c8fab__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker_x777c8fab__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
+public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
+    public var value: Int32 {
         get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -175,46 +175,46 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
+    public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__CountXc2ebd070
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__count_xc2ebd070__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__count_xc2ebd070__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
-    @inlinable public var value: [String] {
+public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
+    public var value: [String] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var valueField: LifelineMessages.RepeatedField<String> {
+    public var valueField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__WordsXd1d7787e
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__words_xd1d7787e__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__words_xd1d7787e__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 extension Google_Protobuf_MessageOptions {

@@ -6,9 +6,9 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case unspecified // = 0
     case red // = 1
     case green // = 2
@@ -17,9 +17,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .red
@@ -30,7 +30,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .red: 1
@@ -44,151 +44,151 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.unspecified, .red, .green, .lowest, .highest]
 }
 
-@frozen public struct Test_Scalars_Proto3_Point: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var x: Int32 {
+public struct Test_Scalars_Proto3_Point: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var x: Int32 {
         get { _content.message.pointee.x }
         set { _mutableFields().pointee.x = newValue }
     }
 
-    @inlinable public var y: Int32 {
+    public var y: Int32 {
         get { _content.message.pointee.y }
         set { _mutableFields().pointee.y = newValue }
     }
 
-    @inlinable public var label: String {
+    public var label: String {
         get { _content.message.string(_content.message.pointee.label) }
         set { _content.message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `label`, without a copy.
-    @inlinable public func withLabelUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLabelUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.label, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__point__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__point__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var aDouble: Double {
+public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var aDouble: Double {
         get { _content.message.pointee.a_double }
         set { _mutableFields().pointee.a_double = newValue }
     }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _content.message.pointee.a_float }
         set { _mutableFields().pointee.a_float = newValue }
     }
 
-    @inlinable public var aInt32: Int32 {
+    public var aInt32: Int32 {
         get { _content.message.pointee.a_int32 }
         set { _mutableFields().pointee.a_int32 = newValue }
     }
 
-    @inlinable public var aInt64: Int64 {
+    public var aInt64: Int64 {
         get { _content.message.pointee.a_int64 }
         set { _mutableFields().pointee.a_int64 = newValue }
     }
 
-    @inlinable public var aUint32: UInt32 {
+    public var aUint32: UInt32 {
         get { _content.message.pointee.a_uint32 }
         set { _mutableFields().pointee.a_uint32 = newValue }
     }
 
-    @inlinable public var aUint64: UInt64 {
+    public var aUint64: UInt64 {
         get { _content.message.pointee.a_uint64 }
         set { _mutableFields().pointee.a_uint64 = newValue }
     }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _content.message.pointee.a_sint32 }
         set { _mutableFields().pointee.a_sint32 = newValue }
     }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _content.message.pointee.a_sint64 }
         set { _mutableFields().pointee.a_sint64 = newValue }
     }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _content.message.pointee.a_fixed32 }
         set { _mutableFields().pointee.a_fixed32 = newValue }
     }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _content.message.pointee.a_fixed64 }
         set { _mutableFields().pointee.a_fixed64 = newValue }
     }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _content.message.pointee.a_sfixed32 }
         set { _mutableFields().pointee.a_sfixed32 = newValue }
     }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _content.message.pointee.a_sfixed64 }
         set { _mutableFields().pointee.a_sfixed64 = newValue }
     }
 
-    @inlinable public var aBool: Bool {
+    public var aBool: Bool {
         get { _content.message.pointee.a_bool != 0 }
         set { _mutableFields().pointee.a_bool = newValue ? 1 : 0 }
     }
 
-    @inlinable public var aString: String {
+    public var aString: String {
         get { _content.message.string(_content.message.pointee.a_string) }
         set { _content.message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
-    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
-    @inlinable public var aBytes: Data {
+    public var aBytes: Data {
         get { _content.message.data(_content.message.pointee.a_bytes) }
         set { _content.message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    @inlinable public var aColor: Test_Scalars_Proto3_Color {
+    public var aColor: Test_Scalars_Proto3_Color {
         get { Test_Scalars_Proto3_Color._load(_content.message.pointee.a_color) }
         set { _mutableFields().pointee.a_color = newValue._cValue }
     }
 
-    @inlinable public var aPoint: Test_Scalars_Proto3_Point {
+    public var aPoint: Test_Scalars_Proto3_Point {
         get { _content.submessage(_content.message.pointee.a_point, at: 16) }
         set { _content[message: 16, of: Self._table] = newValue }
-        _modify { yield &_content[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _content.message.pointee.a_point != nil }
+    public var hasAPoint: Bool { _content.message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
-    @inlinable public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.a_point = nil }
+    public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Singular
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__singular__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__singular__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var aDouble: Double {
+public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var aDouble: Double {
         get { _content.message.pointee.has_a_double_case.rawValue == 1 ? _content.message.pointee.a_double : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -197,11 +197,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _content.message.pointee.has_a_double_case.rawValue == 1 }
+    public var hasADouble: Bool { _content.message.pointee.has_a_double_case.rawValue == 1 }
     /// Forgets `aDouble`; it then reads as its default.
-    @inlinable public mutating func clearADouble() { _content.presence.mutableFields(as: Self._table).pointee.has_a_double_case.rawValue = 0 }
+    public mutating func clearADouble() { _content.presence.mutableFields(as: Self._table).pointee.has_a_double_case.rawValue = 0 }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _content.message.pointee.has_a_float_case.rawValue == 2 ? _content.message.pointee.a_float : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -210,11 +210,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _content.message.pointee.has_a_float_case.rawValue == 2 }
+    public var hasAFloat: Bool { _content.message.pointee.has_a_float_case.rawValue == 2 }
     /// Forgets `aFloat`; it then reads as its default.
-    @inlinable public mutating func clearAFloat() { _content.presence.mutableFields(as: Self._table).pointee.has_a_float_case.rawValue = 0 }
+    public mutating func clearAFloat() { _content.presence.mutableFields(as: Self._table).pointee.has_a_float_case.rawValue = 0 }
 
-    @inlinable public var aInt32: Int32 {
+    public var aInt32: Int32 {
         get { _content.message.pointee.has_a_int32_case.rawValue == 3 ? _content.message.pointee.a_int32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -223,11 +223,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aInt32` is set.
-    @inlinable public var hasAInt32: Bool { _content.message.pointee.has_a_int32_case.rawValue == 3 }
+    public var hasAInt32: Bool { _content.message.pointee.has_a_int32_case.rawValue == 3 }
     /// Forgets `aInt32`; it then reads as its default.
-    @inlinable public mutating func clearAInt32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int32_case.rawValue = 0 }
+    public mutating func clearAInt32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int32_case.rawValue = 0 }
 
-    @inlinable public var aInt64: Int64 {
+    public var aInt64: Int64 {
         get { _content.message.pointee.has_a_int64_case.rawValue == 4 ? _content.message.pointee.a_int64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -236,11 +236,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aInt64` is set.
-    @inlinable public var hasAInt64: Bool { _content.message.pointee.has_a_int64_case.rawValue == 4 }
+    public var hasAInt64: Bool { _content.message.pointee.has_a_int64_case.rawValue == 4 }
     /// Forgets `aInt64`; it then reads as its default.
-    @inlinable public mutating func clearAInt64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int64_case.rawValue = 0 }
+    public mutating func clearAInt64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int64_case.rawValue = 0 }
 
-    @inlinable public var aUint32: UInt32 {
+    public var aUint32: UInt32 {
         get { _content.message.pointee.has_a_uint32_case.rawValue == 5 ? _content.message.pointee.a_uint32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -249,11 +249,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aUint32` is set.
-    @inlinable public var hasAUint32: Bool { _content.message.pointee.has_a_uint32_case.rawValue == 5 }
+    public var hasAUint32: Bool { _content.message.pointee.has_a_uint32_case.rawValue == 5 }
     /// Forgets `aUint32`; it then reads as its default.
-    @inlinable public mutating func clearAUint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint32_case.rawValue = 0 }
+    public mutating func clearAUint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint32_case.rawValue = 0 }
 
-    @inlinable public var aUint64: UInt64 {
+    public var aUint64: UInt64 {
         get { _content.message.pointee.has_a_uint64_case.rawValue == 6 ? _content.message.pointee.a_uint64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -262,11 +262,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aUint64` is set.
-    @inlinable public var hasAUint64: Bool { _content.message.pointee.has_a_uint64_case.rawValue == 6 }
+    public var hasAUint64: Bool { _content.message.pointee.has_a_uint64_case.rawValue == 6 }
     /// Forgets `aUint64`; it then reads as its default.
-    @inlinable public mutating func clearAUint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint64_case.rawValue = 0 }
+    public mutating func clearAUint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint64_case.rawValue = 0 }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _content.message.pointee.has_a_sint32_case.rawValue == 7 ? _content.message.pointee.a_sint32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -275,11 +275,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _content.message.pointee.has_a_sint32_case.rawValue == 7 }
+    public var hasASint32: Bool { _content.message.pointee.has_a_sint32_case.rawValue == 7 }
     /// Forgets `aSint32`; it then reads as its default.
-    @inlinable public mutating func clearASint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint32_case.rawValue = 0 }
+    public mutating func clearASint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint32_case.rawValue = 0 }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _content.message.pointee.has_a_sint64_case.rawValue == 8 ? _content.message.pointee.a_sint64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -288,11 +288,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _content.message.pointee.has_a_sint64_case.rawValue == 8 }
+    public var hasASint64: Bool { _content.message.pointee.has_a_sint64_case.rawValue == 8 }
     /// Forgets `aSint64`; it then reads as its default.
-    @inlinable public mutating func clearASint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint64_case.rawValue = 0 }
+    public mutating func clearASint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint64_case.rawValue = 0 }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _content.message.pointee.has_a_fixed32_case.rawValue == 9 ? _content.message.pointee.a_fixed32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -301,11 +301,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32_case.rawValue == 9 }
+    public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32_case.rawValue == 9 }
     /// Forgets `aFixed32`; it then reads as its default.
-    @inlinable public mutating func clearAFixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed32_case.rawValue = 0 }
+    public mutating func clearAFixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed32_case.rawValue = 0 }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _content.message.pointee.has_a_fixed64_case.rawValue == 10 ? _content.message.pointee.a_fixed64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -314,11 +314,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64_case.rawValue == 10 }
+    public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64_case.rawValue == 10 }
     /// Forgets `aFixed64`; it then reads as its default.
-    @inlinable public mutating func clearAFixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed64_case.rawValue = 0 }
+    public mutating func clearAFixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed64_case.rawValue = 0 }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _content.message.pointee.has_a_sfixed32_case.rawValue == 11 ? _content.message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -327,11 +327,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32_case.rawValue == 11 }
+    public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32_case.rawValue == 11 }
     /// Forgets `aSfixed32`; it then reads as its default.
-    @inlinable public mutating func clearASfixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed32_case.rawValue = 0 }
+    public mutating func clearASfixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed32_case.rawValue = 0 }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _content.message.pointee.has_a_sfixed64_case.rawValue == 12 ? _content.message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -340,11 +340,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64_case.rawValue == 12 }
+    public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64_case.rawValue == 12 }
     /// Forgets `aSfixed64`; it then reads as its default.
-    @inlinable public mutating func clearASfixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed64_case.rawValue = 0 }
+    public mutating func clearASfixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed64_case.rawValue = 0 }
 
-    @inlinable public var aBool: Bool {
+    public var aBool: Bool {
         get { _content.message.pointee.has_a_bool_case.rawValue == 13 ? _content.message.pointee.a_bool != 0 : false }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -353,39 +353,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aBool` is set.
-    @inlinable public var hasABool: Bool { _content.message.pointee.has_a_bool_case.rawValue == 13 }
+    public var hasABool: Bool { _content.message.pointee.has_a_bool_case.rawValue == 13 }
     /// Forgets `aBool`; it then reads as its default.
-    @inlinable public mutating func clearABool() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bool_case.rawValue = 0 }
+    public mutating func clearABool() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bool_case.rawValue = 0 }
 
-    @inlinable public var aString: String {
+    public var aString: String {
         get { _content.message.pointee.has_a_string_case.rawValue == 14 ? _content.message.string(_content.message.pointee.a_string) : "" }
         set { _content.presence.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
-    @inlinable public var hasAString: Bool { _content.message.pointee.has_a_string_case.rawValue == 14 }
+    public var hasAString: Bool { _content.message.pointee.has_a_string_case.rawValue == 14 }
     /// Forgets `aString`; it then reads as its default.
-    @inlinable public mutating func clearAString() { _content.presence.mutableFields(as: Self._table).pointee.has_a_string_case.rawValue = 0 }
+    public mutating func clearAString() { _content.presence.mutableFields(as: Self._table).pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
-    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_a_string_case.rawValue == 14 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
-    @inlinable public var aBytes: Data {
+    public var aBytes: Data {
         get { _content.message.pointee.has_a_bytes_case.rawValue == 15 ? _content.message.data(_content.message.pointee.a_bytes) : Data([]) }
         set { _content.presence.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _content.message.pointee.has_a_bytes_case.rawValue == 15 }
+    public var hasABytes: Bool { _content.message.pointee.has_a_bytes_case.rawValue == 15 }
     /// Forgets `aBytes`; it then reads as its default.
-    @inlinable public mutating func clearABytes() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bytes_case.rawValue = 0 }
+    public mutating func clearABytes() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bytes_case.rawValue = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_a_bytes_case.rawValue == 15 else { return try body([UInt8]().span) }
         return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    @inlinable public var aColor: Test_Scalars_Proto3_Color {
+    public var aColor: Test_Scalars_Proto3_Color {
         get { _content.message.pointee.has_a_color_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.a_color) : .unspecified }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -394,401 +394,401 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aColor` is set.
-    @inlinable public var hasAColor: Bool { _content.message.pointee.has_a_color_case.rawValue == 16 }
+    public var hasAColor: Bool { _content.message.pointee.has_a_color_case.rawValue == 16 }
     /// Forgets `aColor`; it then reads as its default.
-    @inlinable public mutating func clearAColor() { _content.presence.mutableFields(as: Self._table).pointee.has_a_color_case.rawValue = 0 }
+    public mutating func clearAColor() { _content.presence.mutableFields(as: Self._table).pointee.has_a_color_case.rawValue = 0 }
 
-    @inlinable public var aPoint: Test_Scalars_Proto3_Point {
+    public var aPoint: Test_Scalars_Proto3_Point {
         get { _content.submessage(_content.message.pointee.has_a_point_case.rawValue == 17 ? _content.message.pointee.a_point : nil, at: 16) }
         set { _content[message: 16, of: Self._table] = newValue }
-        _modify { yield &_content[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _content.message.pointee.has_a_point_case.rawValue == 17 }
+    public var hasAPoint: Bool { _content.message.pointee.has_a_point_case.rawValue == 17 }
     /// Forgets `aPoint`; it then reads as its default.
-    @inlinable public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.has_a_point_case.rawValue = 0 }
+    public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.has_a_point_case.rawValue = 0 }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Optional
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__optional__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__optional__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var someDouble: [Double] {
+public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var someDouble: [Double] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var someDoubleField: LifelineMessages.RepeatedField<Double> {
+    public var someDoubleField: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var someFloat: [Float] {
+    public var someFloat: [Float] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
-    @inlinable public var someFloatField: LifelineMessages.RepeatedField<Float> {
+    public var someFloatField: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var someInt32: [Int32] {
+    public var someInt32: [Int32] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
-    @inlinable public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
+    public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var someInt64: [Int64] {
+    public var someInt64: [Int64] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
-    @inlinable public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
+    public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var someUint32: [UInt32] {
+    public var someUint32: [UInt32] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
-    @inlinable public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
+    public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var someUint64: [UInt64] {
+    public var someUint64: [UInt64] {
         get { _content[array: 5, of: Self._table] }
         set { _content[array: 5, of: Self._table] = newValue }
-        _modify { yield &_content[array: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
-    @inlinable public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
+    public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var someSint32: [Int32] {
+    public var someSint32: [Int32] {
         get { _content[array: 6, of: Self._table] }
         set { _content[array: 6, of: Self._table] = newValue }
-        _modify { yield &_content[array: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
-    @inlinable public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
+    public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var someSint64: [Int64] {
+    public var someSint64: [Int64] {
         get { _content[array: 7, of: Self._table] }
         set { _content[array: 7, of: Self._table] = newValue }
-        _modify { yield &_content[array: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
-    @inlinable public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
+    public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var someFixed32: [UInt32] {
+    public var someFixed32: [UInt32] {
         get { _content[array: 8, of: Self._table] }
         set { _content[array: 8, of: Self._table] = newValue }
-        _modify { yield &_content[array: 8, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 8, of: Self._table] }
     }
-    @inlinable public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
+    public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var someFixed64: [UInt64] {
+    public var someFixed64: [UInt64] {
         get { _content[array: 9, of: Self._table] }
         set { _content[array: 9, of: Self._table] = newValue }
-        _modify { yield &_content[array: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
-    @inlinable public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
+    public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var someSfixed32: [Int32] {
+    public var someSfixed32: [Int32] {
         get { _content[array: 10, of: Self._table] }
         set { _content[array: 10, of: Self._table] = newValue }
-        _modify { yield &_content[array: 10, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
-    @inlinable public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
+    public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var someSfixed64: [Int64] {
+    public var someSfixed64: [Int64] {
         get { _content[array: 11, of: Self._table] }
         set { _content[array: 11, of: Self._table] = newValue }
-        _modify { yield &_content[array: 11, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 11, of: Self._table] }
     }
-    @inlinable public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
+    public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var someBool: [Bool] {
+    public var someBool: [Bool] {
         get { _content[array: 12, of: Self._table] }
         set { _content[array: 12, of: Self._table] = newValue }
-        _modify { yield &_content[array: 12, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 12, of: Self._table] }
     }
-    @inlinable public var someBoolField: LifelineMessages.RepeatedField<Bool> {
+    public var someBoolField: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var someString: [String] {
+    public var someString: [String] {
         get { _content[array: 13, of: Self._table] }
         set { _content[array: 13, of: Self._table] = newValue }
-        _modify { yield &_content[array: 13, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 13, of: Self._table] }
     }
-    @inlinable public var someStringField: LifelineMessages.RepeatedField<String> {
+    public var someStringField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    @inlinable public var someBytes: [Data] {
+    public var someBytes: [Data] {
         get { _content[array: 14, of: Self._table] }
         set { _content[array: 14, of: Self._table] = newValue }
-        _modify { yield &_content[array: 14, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 14, of: Self._table] }
     }
-    @inlinable public var someBytesField: LifelineMessages.RepeatedField<Data> {
+    public var someBytesField: LifelineMessages.RepeatedField<Data> {
         _read { yield LifelineMessages.RepeatedField<Data>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
         set { _message[collection: 14, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 14, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
-    @inlinable public var someColor: [Test_Scalars_Proto3_Color] {
+    public var someColor: [Test_Scalars_Proto3_Color] {
         get { _content[array: 15, of: Self._table] }
         set { _content[array: 15, of: Self._table] = newValue }
-        _modify { yield &_content[array: 15, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 15, of: Self._table] }
     }
-    @inlinable public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
+    public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
         set { _message[collection: 15, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 15, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
-    @inlinable public var somePoint: [Test_Scalars_Proto3_Point] {
+    public var somePoint: [Test_Scalars_Proto3_Point] {
         get { _content[array: 16, of: Self._table] }
         set { _content[array: 16, of: Self._table] = newValue }
-        _modify { yield &_content[array: 16, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 16, of: Self._table] }
     }
-    @inlinable public var somePointField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
+    public var somePointField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
         set { _message[collection: 16, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__packed__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__packed__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var someDouble: [Double] {
+public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var someDouble: [Double] {
         get { _content[array: 0, of: Self._table] }
         set { _content[array: 0, of: Self._table] = newValue }
-        _modify { yield &_content[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
-    @inlinable public var someDoubleField: LifelineMessages.RepeatedField<Double> {
+    public var someDoubleField: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var someFloat: [Float] {
+    public var someFloat: [Float] {
         get { _content[array: 1, of: Self._table] }
         set { _content[array: 1, of: Self._table] = newValue }
-        _modify { yield &_content[array: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
-    @inlinable public var someFloatField: LifelineMessages.RepeatedField<Float> {
+    public var someFloatField: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var someInt32: [Int32] {
+    public var someInt32: [Int32] {
         get { _content[array: 2, of: Self._table] }
         set { _content[array: 2, of: Self._table] = newValue }
-        _modify { yield &_content[array: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
-    @inlinable public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
+    public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var someInt64: [Int64] {
+    public var someInt64: [Int64] {
         get { _content[array: 3, of: Self._table] }
         set { _content[array: 3, of: Self._table] = newValue }
-        _modify { yield &_content[array: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
-    @inlinable public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
+    public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var someUint32: [UInt32] {
+    public var someUint32: [UInt32] {
         get { _content[array: 4, of: Self._table] }
         set { _content[array: 4, of: Self._table] = newValue }
-        _modify { yield &_content[array: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
-    @inlinable public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
+    public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var someUint64: [UInt64] {
+    public var someUint64: [UInt64] {
         get { _content[array: 5, of: Self._table] }
         set { _content[array: 5, of: Self._table] = newValue }
-        _modify { yield &_content[array: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
-    @inlinable public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
+    public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var someSint32: [Int32] {
+    public var someSint32: [Int32] {
         get { _content[array: 6, of: Self._table] }
         set { _content[array: 6, of: Self._table] = newValue }
-        _modify { yield &_content[array: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
-    @inlinable public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
+    public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var someSint64: [Int64] {
+    public var someSint64: [Int64] {
         get { _content[array: 7, of: Self._table] }
         set { _content[array: 7, of: Self._table] = newValue }
-        _modify { yield &_content[array: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
-    @inlinable public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
+    public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var someFixed32: [UInt32] {
+    public var someFixed32: [UInt32] {
         get { _content[array: 8, of: Self._table] }
         set { _content[array: 8, of: Self._table] = newValue }
-        _modify { yield &_content[array: 8, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 8, of: Self._table] }
     }
-    @inlinable public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
+    public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var someFixed64: [UInt64] {
+    public var someFixed64: [UInt64] {
         get { _content[array: 9, of: Self._table] }
         set { _content[array: 9, of: Self._table] = newValue }
-        _modify { yield &_content[array: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
-    @inlinable public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
+    public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var someSfixed32: [Int32] {
+    public var someSfixed32: [Int32] {
         get { _content[array: 10, of: Self._table] }
         set { _content[array: 10, of: Self._table] = newValue }
-        _modify { yield &_content[array: 10, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
-    @inlinable public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
+    public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var someSfixed64: [Int64] {
+    public var someSfixed64: [Int64] {
         get { _content[array: 11, of: Self._table] }
         set { _content[array: 11, of: Self._table] = newValue }
-        _modify { yield &_content[array: 11, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 11, of: Self._table] }
     }
-    @inlinable public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
+    public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var someBool: [Bool] {
+    public var someBool: [Bool] {
         get { _content[array: 12, of: Self._table] }
         set { _content[array: 12, of: Self._table] = newValue }
-        _modify { yield &_content[array: 12, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 12, of: Self._table] }
     }
-    @inlinable public var someBoolField: LifelineMessages.RepeatedField<Bool> {
+    public var someBoolField: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var someColor: [Test_Scalars_Proto3_Color] {
+    public var someColor: [Test_Scalars_Proto3_Color] {
         get { _content[array: 13, of: Self._table] }
         set { _content[array: 13, of: Self._table] = newValue }
-        _modify { yield &_content[array: 13, of: Self._table] }
+        @inlinable _modify { yield &_content[array: 13, of: Self._table] }
     }
-    @inlinable public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
+    public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__unpacked__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__unpacked__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var aDouble: Double {
+public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var aDouble: Double {
         get { _content.message.pointee.value_case.rawValue == 1 ? _content.message.pointee.a_double : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -797,7 +797,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _content.message.pointee.value_case.rawValue == 2 ? _content.message.pointee.a_float : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -806,7 +806,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aInt32: Int32 {
+    public var aInt32: Int32 {
         get { _content.message.pointee.value_case.rawValue == 3 ? _content.message.pointee.a_int32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -815,7 +815,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aInt64: Int64 {
+    public var aInt64: Int64 {
         get { _content.message.pointee.value_case.rawValue == 4 ? _content.message.pointee.a_int64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -824,7 +824,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aUint32: UInt32 {
+    public var aUint32: UInt32 {
         get { _content.message.pointee.value_case.rawValue == 5 ? _content.message.pointee.a_uint32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -833,7 +833,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aUint64: UInt64 {
+    public var aUint64: UInt64 {
         get { _content.message.pointee.value_case.rawValue == 6 ? _content.message.pointee.a_uint64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -842,7 +842,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _content.message.pointee.value_case.rawValue == 7 ? _content.message.pointee.a_sint32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -851,7 +851,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _content.message.pointee.value_case.rawValue == 8 ? _content.message.pointee.a_sint64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -860,7 +860,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _content.message.pointee.value_case.rawValue == 9 ? _content.message.pointee.a_fixed32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -869,7 +869,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _content.message.pointee.value_case.rawValue == 10 ? _content.message.pointee.a_fixed64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -878,7 +878,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _content.message.pointee.value_case.rawValue == 11 ? _content.message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -887,7 +887,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _content.message.pointee.value_case.rawValue == 12 ? _content.message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -896,7 +896,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aBool: Bool {
+    public var aBool: Bool {
         get { _content.message.pointee.value_case.rawValue == 13 ? _content.message.pointee.a_bool != 0 : false }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -905,27 +905,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aString: String {
+    public var aString: String {
         get { _content.message.pointee.value_case.rawValue == 14 ? _content.message.string(_content.message.pointee.a_string) : "" }
         set { _content.presence.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
-    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.value_case.rawValue == 14 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
         return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
-    @inlinable public var aBytes: Data {
+    public var aBytes: Data {
         get { _content.message.pointee.value_case.rawValue == 15 ? _content.message.data(_content.message.pointee.a_bytes) : Data([]) }
         set { _content.presence.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.value_case.rawValue == 15 else { return try body([UInt8]().span) }
         return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    @inlinable public var aColor: Test_Scalars_Proto3_Color {
+    public var aColor: Test_Scalars_Proto3_Color {
         get { _content.message.pointee.value_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.a_color) : .unspecified }
         set {
             let fields = _content.presence.mutableFields(as: Self._table)
@@ -934,30 +934,30 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aPoint: Test_Scalars_Proto3_Point {
+    public var aPoint: Test_Scalars_Proto3_Point {
         get { _content.submessage(_content.message.pointee.value_case.rawValue == 17 ? _content.message.pointee.a_point : nil, at: 16) }
         set { _content[message: 16, of: Self._table] = newValue }
-        _modify { yield &_content[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 16, of: Self._table] }
     }
 
-    @inlinable public var anotherPoint: Test_Scalars_Proto3_Point {
+    public var anotherPoint: Test_Scalars_Proto3_Point {
         get { _content.submessage(_content.message.pointee.value_case.rawValue == 18 ? _content.message.pointee.another_point : nil, at: 17) }
         set { _content[message: 17, of: Self._table] = newValue }
-        _modify { yield &_content[message: 17, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 17, of: Self._table] }
     }
 
-    @inlinable public var nested: Test_Scalars_Proto3_Choice {
+    public var nested: Test_Scalars_Proto3_Choice {
         get { _content.submessage(_content.message.pointee.value_case.rawValue == 19 ? _content.message.pointee.nested : nil, at: 18) }
         set { _content[message: 18, of: Self._table] = newValue }
-        _modify { yield &_content[message: 18, of: Self._table] }
+        @inlinable _modify { yield &_content[message: 18, of: Self._table] }
     }
 
-    @inlinable public var after: Int32 {
+    public var after: Int32 {
         get { _content.message.pointee.after }
         set { _mutableFields().pointee.after = newValue }
     }
 
-    @inlinable public var value: OneOf_Value? {
+    public var value: OneOf_Value? {
         get {
             switch _content.message.pointee.value_case.rawValue {
             case 1: .aDouble(self.aDouble)
@@ -1009,7 +1009,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `value` can hold.
-    @frozen public enum OneOf_Value: Hashable, Sendable {
+    public enum OneOf_Value: Hashable, Sendable {
         case aDouble(Double)
         case aFloat(Float)
         case aInt32(Int32)
@@ -1032,359 +1032,359 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Choice
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__choice__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__choice__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var byDouble: [Int32: Double] {
+public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var byDouble: [Int32: Double] {
         get { _content[dictionary: 0, of: Self._table] }
         set { _content[dictionary: 0, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
-    @inlinable public var byDoubleField: LifelineMessages.MapField<Int32, Double> {
+    public var byDoubleField: LifelineMessages.MapField<Int32, Double> {
         _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var byFloat: [Int32: Float] {
+    public var byFloat: [Int32: Float] {
         get { _content[dictionary: 1, of: Self._table] }
         set { _content[dictionary: 1, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 1, of: Self._table] }
     }
-    @inlinable public var byFloatField: LifelineMessages.MapField<Int32, Float> {
+    public var byFloatField: LifelineMessages.MapField<Int32, Float> {
         _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var byInt32: [Int32: Int32] {
+    public var byInt32: [Int32: Int32] {
         get { _content[dictionary: 2, of: Self._table] }
         set { _content[dictionary: 2, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
-    @inlinable public var byInt32Field: LifelineMessages.MapField<Int32, Int32> {
+    public var byInt32Field: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var byInt64: [Int32: Int64] {
+    public var byInt64: [Int32: Int64] {
         get { _content[dictionary: 3, of: Self._table] }
         set { _content[dictionary: 3, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 3, of: Self._table] }
     }
-    @inlinable public var byInt64Field: LifelineMessages.MapField<Int32, Int64> {
+    public var byInt64Field: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var byUint32: [Int32: UInt32] {
+    public var byUint32: [Int32: UInt32] {
         get { _content[dictionary: 4, of: Self._table] }
         set { _content[dictionary: 4, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 4, of: Self._table] }
     }
-    @inlinable public var byUint32Field: LifelineMessages.MapField<Int32, UInt32> {
+    public var byUint32Field: LifelineMessages.MapField<Int32, UInt32> {
         _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var byUint64: [Int32: UInt64] {
+    public var byUint64: [Int32: UInt64] {
         get { _content[dictionary: 5, of: Self._table] }
         set { _content[dictionary: 5, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
-    @inlinable public var byUint64Field: LifelineMessages.MapField<Int32, UInt64> {
+    public var byUint64Field: LifelineMessages.MapField<Int32, UInt64> {
         _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var bySint32: [Int32: Int32] {
+    public var bySint32: [Int32: Int32] {
         get { _content[dictionary: 6, of: Self._table] }
         set { _content[dictionary: 6, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 6, of: Self._table] }
     }
-    @inlinable public var bySint32Field: LifelineMessages.MapField<Int32, Int32> {
+    public var bySint32Field: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var bySint64: [Int32: Int64] {
+    public var bySint64: [Int32: Int64] {
         get { _content[dictionary: 7, of: Self._table] }
         set { _content[dictionary: 7, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 7, of: Self._table] }
     }
-    @inlinable public var bySint64Field: LifelineMessages.MapField<Int32, Int64> {
+    public var bySint64Field: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var byFixed32: [Int32: UInt32] {
+    public var byFixed32: [Int32: UInt32] {
         get { _content[dictionary: 8, of: Self._table] }
         set { _content[dictionary: 8, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 8, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 8, of: Self._table] }
     }
-    @inlinable public var byFixed32Field: LifelineMessages.MapField<Int32, UInt32> {
+    public var byFixed32Field: LifelineMessages.MapField<Int32, UInt32> {
         _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var byFixed64: [Int32: UInt64] {
+    public var byFixed64: [Int32: UInt64] {
         get { _content[dictionary: 9, of: Self._table] }
         set { _content[dictionary: 9, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 9, of: Self._table] }
     }
-    @inlinable public var byFixed64Field: LifelineMessages.MapField<Int32, UInt64> {
+    public var byFixed64Field: LifelineMessages.MapField<Int32, UInt64> {
         _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var bySfixed32: [Int32: Int32] {
+    public var bySfixed32: [Int32: Int32] {
         get { _content[dictionary: 10, of: Self._table] }
         set { _content[dictionary: 10, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 10, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 10, of: Self._table] }
     }
-    @inlinable public var bySfixed32Field: LifelineMessages.MapField<Int32, Int32> {
+    public var bySfixed32Field: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var bySfixed64: [Int32: Int64] {
+    public var bySfixed64: [Int32: Int64] {
         get { _content[dictionary: 11, of: Self._table] }
         set { _content[dictionary: 11, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 11, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 11, of: Self._table] }
     }
-    @inlinable public var bySfixed64Field: LifelineMessages.MapField<Int32, Int64> {
+    public var bySfixed64Field: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var byBool: [Int32: Bool] {
+    public var byBool: [Int32: Bool] {
         get { _content[dictionary: 12, of: Self._table] }
         set { _content[dictionary: 12, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 12, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 12, of: Self._table] }
     }
-    @inlinable public var byBoolField: LifelineMessages.MapField<Int32, Bool> {
+    public var byBoolField: LifelineMessages.MapField<Int32, Bool> {
         _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var byString: [Int32: String] {
+    public var byString: [Int32: String] {
         get { _content[dictionary: 13, of: Self._table] }
         set { _content[dictionary: 13, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 13, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 13, of: Self._table] }
     }
-    @inlinable public var byStringField: LifelineMessages.MapField<Int32, String> {
+    public var byStringField: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    @inlinable public var byBytes: [Int32: Data] {
+    public var byBytes: [Int32: Data] {
         get { _content[dictionary: 14, of: Self._table] }
         set { _content[dictionary: 14, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 14, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 14, of: Self._table] }
     }
-    @inlinable public var byBytesField: LifelineMessages.MapField<Int32, Data> {
+    public var byBytesField: LifelineMessages.MapField<Int32, Data> {
         _read { yield LifelineMessages.MapField<Int32, Data>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
         set { _message[collection: 14, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 14, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
-    @inlinable public var byColor: [Int32: Test_Scalars_Proto3_Color] {
+    public var byColor: [Int32: Test_Scalars_Proto3_Color] {
         get { _content[dictionary: 15, of: Self._table] }
         set { _content[dictionary: 15, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 15, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 15, of: Self._table] }
     }
-    @inlinable public var byColorField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
+    public var byColorField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
         set { _message[collection: 15, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 15, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
-    @inlinable public var byPoint: [Int32: Test_Scalars_Proto3_Point] {
+    public var byPoint: [Int32: Test_Scalars_Proto3_Point] {
         get { _content[dictionary: 16, of: Self._table] }
         set { _content[dictionary: 16, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 16, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 16, of: Self._table] }
     }
-    @inlinable public var byPointField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
+    public var byPointField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
         _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
         set { _message[collection: 16, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_values__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_values__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-@frozen public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    @inlinable public var ofInt32: [Int32: String] {
+public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    public var ofInt32: [Int32: String] {
         get { _content[dictionary: 0, of: Self._table] }
         set { _content[dictionary: 0, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 0, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
-    @inlinable public var ofInt32Field: LifelineMessages.MapField<Int32, String> {
+    public var ofInt32Field: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var ofInt64: [Int64: String] {
+    public var ofInt64: [Int64: String] {
         get { _content[dictionary: 1, of: Self._table] }
         set { _content[dictionary: 1, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 1, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 1, of: Self._table] }
     }
-    @inlinable public var ofInt64Field: LifelineMessages.MapField<Int64, String> {
+    public var ofInt64Field: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var ofUint32: [UInt32: String] {
+    public var ofUint32: [UInt32: String] {
         get { _content[dictionary: 2, of: Self._table] }
         set { _content[dictionary: 2, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 2, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
-    @inlinable public var ofUint32Field: LifelineMessages.MapField<UInt32, String> {
+    public var ofUint32Field: LifelineMessages.MapField<UInt32, String> {
         _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var ofUint64: [UInt64: String] {
+    public var ofUint64: [UInt64: String] {
         get { _content[dictionary: 3, of: Self._table] }
         set { _content[dictionary: 3, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 3, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 3, of: Self._table] }
     }
-    @inlinable public var ofUint64Field: LifelineMessages.MapField<UInt64, String> {
+    public var ofUint64Field: LifelineMessages.MapField<UInt64, String> {
         _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var ofSint32: [Int32: String] {
+    public var ofSint32: [Int32: String] {
         get { _content[dictionary: 4, of: Self._table] }
         set { _content[dictionary: 4, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 4, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 4, of: Self._table] }
     }
-    @inlinable public var ofSint32Field: LifelineMessages.MapField<Int32, String> {
+    public var ofSint32Field: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var ofSint64: [Int64: String] {
+    public var ofSint64: [Int64: String] {
         get { _content[dictionary: 5, of: Self._table] }
         set { _content[dictionary: 5, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 5, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
-    @inlinable public var ofSint64Field: LifelineMessages.MapField<Int64, String> {
+    public var ofSint64Field: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var ofFixed32: [UInt32: String] {
+    public var ofFixed32: [UInt32: String] {
         get { _content[dictionary: 6, of: Self._table] }
         set { _content[dictionary: 6, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 6, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 6, of: Self._table] }
     }
-    @inlinable public var ofFixed32Field: LifelineMessages.MapField<UInt32, String> {
+    public var ofFixed32Field: LifelineMessages.MapField<UInt32, String> {
         _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var ofFixed64: [UInt64: String] {
+    public var ofFixed64: [UInt64: String] {
         get { _content[dictionary: 7, of: Self._table] }
         set { _content[dictionary: 7, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 7, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 7, of: Self._table] }
     }
-    @inlinable public var ofFixed64Field: LifelineMessages.MapField<UInt64, String> {
+    public var ofFixed64Field: LifelineMessages.MapField<UInt64, String> {
         _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var ofSfixed32: [Int32: String] {
+    public var ofSfixed32: [Int32: String] {
         get { _content[dictionary: 8, of: Self._table] }
         set { _content[dictionary: 8, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 8, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 8, of: Self._table] }
     }
-    @inlinable public var ofSfixed32Field: LifelineMessages.MapField<Int32, String> {
+    public var ofSfixed32Field: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var ofSfixed64: [Int64: String] {
+    public var ofSfixed64: [Int64: String] {
         get { _content[dictionary: 9, of: Self._table] }
         set { _content[dictionary: 9, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 9, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 9, of: Self._table] }
     }
-    @inlinable public var ofSfixed64Field: LifelineMessages.MapField<Int64, String> {
+    public var ofSfixed64Field: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var ofBool: [Bool: String] {
+    public var ofBool: [Bool: String] {
         get { _content[dictionary: 10, of: Self._table] }
         set { _content[dictionary: 10, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 10, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 10, of: Self._table] }
     }
-    @inlinable public var ofBoolField: LifelineMessages.MapField<Bool, String> {
+    public var ofBoolField: LifelineMessages.MapField<Bool, String> {
         _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var ofString: [String: String] {
+    public var ofString: [String: String] {
         get { _content[dictionary: 11, of: Self._table] }
         set { _content[dictionary: 11, of: Self._table] = newValue }
-        _modify { yield &_content[dictionary: 11, of: Self._table] }
+        @inlinable _modify { yield &_content[dictionary: 11, of: Self._table] }
     }
-    @inlinable public var ofStringField: LifelineMessages.MapField<String, String> {
+    public var ofStringField: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_keys__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_keys__get_table() }
     public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
-    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+    public var _message: LifelineMessages._MessageReference<_Fields> {
         get { _content.settled }
         _modify { yield &_content.settled }
     }
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
-    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -5,7 +5,7 @@ public import CTokenStreamProtos
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
     public var seed: UInt64 {
