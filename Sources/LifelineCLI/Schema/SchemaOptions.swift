@@ -16,7 +16,7 @@ struct SchemaOptions: ParsableArguments {
         name: [.customShort("I"), .customLong("proto-path")],
         help: ArgumentHelp(
             "A folder that the imports of .proto files are relative to. May be given several times. Default: the working "
-                + "folder, and the folder of each file.",
+                + "folder. The folder of each file is always searched, too.",
             valueName: "folder"
         ),
         completion: .directory
