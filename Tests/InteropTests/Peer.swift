@@ -24,13 +24,15 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 enum Corpus: String, CaseIterable, Sendable {
     case empty, small, large
     case everyField = "every-field"
+    /// Every field as well, with times that JSON has words for.
+    case printable
 
     /// How many messages it has.
     var count: Int {
         switch self {
         case .empty, .large: 3
         case .small: 100
-        case .everyField: 14
+        case .everyField, .printable: 14
         }
     }
 

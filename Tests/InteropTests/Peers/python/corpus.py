@@ -5,7 +5,8 @@ import random
 
 
 def corpus(name, ChatMessage):
-    return {"empty": empty, "small": small, "every-field": every_field, "large": large}[name](ChatMessage)
+    corpora = {"empty": empty, "small": small, "every-field": every_field, "printable": printable, "large": large}
+    return corpora[name](ChatMessage)
 
 
 def empty(ChatMessage):
@@ -28,6 +29,17 @@ def large(ChatMessage):
 
 def every_field(ChatMessage):
     return [rich(ChatMessage, extreme) for extreme in EXTREMES] + bodies(ChatMessage) + [thread(ChatMessage, 20)]
+
+
+def printable(ChatMessage):
+    """All fields, with times that JSON has words for: those of the years 1 to 9999."""
+    messages = every_field(ChatMessage)
+    times = [-62_135_596_800, -1, 0, 1, 1_700_000_000, 253_402_300_799]
+    for number, message in enumerate(messages):
+        if message.HasField("sent_at"):
+            message.sent_at.seconds = times[number % len(times)]
+            message.sent_at.nanos = number * 1_000
+    return messages
 
 
 EXTREMES = [

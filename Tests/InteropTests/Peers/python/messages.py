@@ -4,12 +4,15 @@ import os
 import sys
 from pathlib import Path
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory, text_format
 from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
 from corpus import corpus
 
-__all__ = ["ChatMessage", "check", "corpus", "read_all", "report", "write_all"]
+__all__ = ["ChatMessage", "check", "corpus", "read_all", "read_text", "report", "write_all", "write_text"]
+
+# The line behind a message in text format.
+SEPARATOR = "---"
 
 
 def load_chat_message():
@@ -34,6 +37,30 @@ def read_all(stream):
     messages = []
     while (message := parse_length_prefixed(ChatMessage, stream)) is not None:
         messages.append(message)
+    return messages
+
+
+def write_text(messages, form, stream):
+    """`form`: "json", an object a line, or "text", text format with a line behind each message."""
+    for message in messages:
+        if form == "json":
+            stream.write(json_format.MessageToJson(message, indent=None) + "\n")
+        else:
+            stream.write(text_format.MessageToString(message) + SEPARATOR + "\n")
+    stream.flush()
+
+
+def read_text(form, stream):
+    if form == "json":
+        return [json_format.Parse(line, ChatMessage()) for line in stream]
+    messages, lines = [], []
+    for line in stream:
+        if line.rstrip("\n") == SEPARATOR:
+            messages.append(text_format.Parse("".join(lines), ChatMessage()))
+            lines = []
+        else:
+            lines.append(line)
+    assert not lines, "the last message has no end"
     return messages
 
 

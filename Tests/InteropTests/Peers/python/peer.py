@@ -8,7 +8,7 @@ from pathlib import Path
 
 from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
-from messages import ChatMessage, check, corpus, read_all, report, write_all
+from messages import ChatMessage, check, corpus, read_all, read_text, report, write_all, write_text
 
 
 def echo_server():
@@ -34,9 +34,25 @@ def echo_client(port, messages):
     report(check(received, messages))
 
 
+def reference(name):
+    """The very bytes of the reference stream: the order of a map's entries differs from run to run."""
+    return Path(os.environ["LIFELINE_CORPUS_DIR"], name + ".delimited").read_bytes()
+
+
+def send_server(name):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(reference(name))
+            connection.shutdown(socket.SHUT_WR)
+            # Closed before the client has ended, the connection might be reset, and what was sent be lost.
+            while connection.recv(1 << 16):
+                pass
+
+
 def send(port, name, one_byte):
-    """Sends the very bytes of the reference stream: the order of a map's entries differs from run to run."""
-    data = Path(os.environ["LIFELINE_CORPUS_DIR"], name + ".delimited").read_bytes()
+    data = reference(name)
     with socket.create_connection(("127.0.0.1", int(port))) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         step = 1 if one_byte else 1 << 20
@@ -46,14 +62,20 @@ def send(port, name, one_byte):
 
 def main():
     command, *arguments = sys.argv[1:]
-    if command == "make":
+    if command == "make" and len(arguments) == 1:
         write_all(corpus(arguments[0], ChatMessage), sys.stdout.buffer)
-    elif command == "check":
+    elif command == "make":
+        write_text(corpus(arguments[0], ChatMessage), arguments[1], sys.stdout)
+    elif command == "check" and len(arguments) == 1:
         report(check(read_all(sys.stdin.buffer), corpus(arguments[0], ChatMessage)))
+    elif command == "check":
+        report(check(read_text(arguments[1], sys.stdin), corpus(arguments[0], ChatMessage)))
     elif command == "echo-server":
         echo_server()
     elif command == "echo-client":
         echo_client(arguments[0], corpus(arguments[1], ChatMessage))
+    elif command == "send-server":
+        send_server(arguments[0])
     elif command == "send":
         send(arguments[0], arguments[1], "--one-byte" in arguments)
     else:
