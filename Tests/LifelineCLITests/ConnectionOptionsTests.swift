@@ -133,6 +133,34 @@ import Testing
         }
     }
 
+    /// What a file holds is old data until there is something to replace it with.
+    @Test func aFailedStartLeavesTheOutputFileAlone() async throws {
+        let taken = try await RawSocket.listen()
+        let absent = "tcp://127.0.0.1:\(try TestPort.next())"
+        try await withTemporaryPath("messages") { path in
+            writeFile(Array("old".utf8), to: path)
+            for arguments in [
+                ["receive", "--on", "tcp://127.0.0.1:\(taken.port)"],
+                ["receive", "--to", absent, "--attempts", "1"],
+                ["send", "--to", absent, "--attempts", "1", "--both"] + chatMessage("one"),
+            ] {
+                let outcome = try await lifeline(arguments + ["--output", path])
+                #expect(outcome.status == 69, "\(outcome.errorText)")
+                #expect(FileManager.default.contents(atPath: path) == Data("old".utf8), "\(arguments)")
+            }
+            try await withGreeter { endpoint in
+                let to = ["receive", "--to", endpoint, "--count", "1", "--output", path] + chatSchema
+                let outcome = try await lifeline(to)
+                #expect(outcome.status == 0, "\(outcome.errorText)")
+                #expect(FileManager.default.contents(atPath: path) == Data("{\"text\":\"one\"}\n".utf8))
+            }
+            writeFile(Array("old".utf8), to: path)
+            let nothing = ["receive", "--on", "tcp://127.0.0.1:0", "--for", "1e-3", "--output", path]
+            #expect(try await lifeline(nothing).status == 0)
+            #expect(FileManager.default.contents(atPath: path) == Data())
+        }
+    }
+
     // MARK: Both directions
 
     /// A server that answers each message with its text twice.

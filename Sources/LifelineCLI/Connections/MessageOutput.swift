@@ -3,6 +3,7 @@ internal import Glibc
 internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineReflection
+internal import Synchronization
 
 /// How received messages are printed.
 enum PrintedForm {
@@ -49,16 +50,19 @@ final class MessageOutput: Sendable {
     private let descriptor: Int32
     private let name: String
     private let queue = DispatchQueue(label: "lifeline.message-output")
+    /// Whether the file still has what was in it before. A command that fails before it has a message leaves that alone.
+    private let isOld: Mutex<Bool>
 
-    /// - Parameter path: the file, which is made or emptied; nil for standard output.
+    /// - Parameter path: the file, which is made if there is none; nil for standard output.
     /// - Throws: `CommandFailure` when the file cannot be opened.
     init(path: String?) throws(CommandFailure) {
         name = path ?? "standard output"
+        isOld = Mutex(path != nil)
         guard let path else {
             descriptor = STDOUT_FILENO
             return
         }
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
         if descriptor < 0 {
             throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(lastErrorText()).")
         }
@@ -68,11 +72,22 @@ final class MessageOutput: Sendable {
 
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
+    /// Empties the file, if nothing was written to it yet.
+    func begin() {
+        let begins = isOld.withLock { isOld in
+            defer { isOld = false }
+            return isOld
+        }
+        // A pipe or a device has nothing to be emptied, and says so.
+        if begins { ftruncate(descriptor, 0) }
+    }
+
     /// Writes all of `bytes`, and waits until they are taken. What is written keeps the order of the calls of an actor.
     ///
     /// - Throws: `CommandFailure`; `CancellationError` when the task is cancelled first.
     nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
         let (descriptor, name) = (descriptor, name)
+        begin()
         try await blocking(on: queue) {
             do throws(SystemError) {
                 try writeBlocking(bytes, to: descriptor)

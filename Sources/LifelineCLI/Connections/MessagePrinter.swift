@@ -131,6 +131,9 @@ actor MessagePrinter {
         }
     }
 
+    /// Leaves an empty file where nothing has come. For a command that has not failed.
+    nonisolated func finishOutput() { output.begin() }
+
     /// Tells how it went.
     func reportEnd() {
         progress.finish(count: printedCount)

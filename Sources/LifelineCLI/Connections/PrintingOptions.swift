@@ -8,7 +8,10 @@ struct PrintingOptions: ParsableArguments {
     @Flag(help: "Leave out messages that cannot be decoded.")
     var skipBad = false
 
-    @Option(help: "Write the messages to this file. Default: standard output.", completion: .file())
+    @Option(
+        help: "Write the messages to this file, which is emptied when the first one comes. Default: standard output.",
+        completion: .file()
+    )
     var output: String?
 
     @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this time.", valueName: "seconds"))

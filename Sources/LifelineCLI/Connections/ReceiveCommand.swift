@@ -171,6 +171,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         } else if let to {
             try await connect(to: parseEndpoint(to), printer, pool, carrier)
         }
+        printer.finishOutput()
         await printer.reportEnd()
     }
 

@@ -185,6 +185,7 @@ struct SendCommand: AsyncParsableCommand {
         try await stopping.value
         try await watcher.finish(sentCount: sentCount)
         if let failure { throw failure }
+        printer?.finishOutput()
     }
 
     private func source(in pool: DescriptorPool?) throws(CommandFailure) -> MessageSource {
