@@ -97,10 +97,14 @@ extension ConnectionError {
                 cause: error.dnsAError ?? error.dnsAAAAError ?? error
             )
         case let error as NIOConnectionError:
-            let attempts = error.connectionErrors.map { "\($0.target): \($0.error)" }.joined(separator: "; ")
+            let attempts = error.connectionErrors.map { failure in
+                let address = Endpoint(failure.target, spokenToAs: endpoint)?.address.authority ?? "\(failure.target)"
+                return "\(address): \(words(forAttempt: failure.error))"
+            }
             self.init(
                 code: .connectFailed,
-                message: "No address of \(peer) accepted a connection (\(attempts)). Check that \(whatListens) listens "
+                message:
+                    "No address of \(peer) accepted a connection (\(attempts.joined(separator: "; "))). Check that \(whatListens) listens "
                     + "there.\(purpose)",
                 cause: error.connectionErrors.first?.error ?? error
             )
@@ -145,6 +149,15 @@ extension ConnectionError {
         default:
             self.init(code: .listenFailed, message: "Listening on \(endpoint) is not possible.", cause: error)
         }
+    }
+}
+
+/// Why one address did not accept a connection.
+private func words(forAttempt error: any Error) -> String {
+    switch error {
+    case let error as IOError: String(cString: strerror(error.errnoCode))
+    case ChannelError.connectTimeout: "no answer in time"
+    default: "\(error)"
     }
 }
 
