@@ -31,6 +31,8 @@ import Testing
         ["call", "tcp://127.0.0.1:1", "Room/Echo", "--proxy", "ftp://proxy"],
         ["call", "tcp://127.0.0.1:1", "Room/Echo", "--give-up-after", "nan"],
         ["call", "tcp://127.0.0.1:1", "Room/Echo", "--metadata", "tenant"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--json"],
+        ["receive", "--to", "tcp://127.0.0.1:1", "--idle", "5"],
         ["list"],
         ["list", "tcp://127.0.0.1:1", "--proto", "room.proto"],
         ["describe", "Room"],
@@ -49,7 +51,12 @@ import Testing
         let endpoint = "tcp://127.0.0.1:\(try TestPort.next())"
         let outcome = try await call(endpoint, method, "--give-up-after", "0")
         #expect(outcome.status == 69, "\(outcome.errorText)")
-        #expect(outcome.errorText.hasPrefix("lifeline: No connection to \(endpoint). "), "\(outcome.errorText)")
+        let address = endpoint.dropFirst("tcp://".count)
+        let reason = "No address of \(endpoint) accepted a connection (\(address): Connection refused)."
+        #expect(
+            outcome.errorText.hasPrefix("lifeline: No connection to \(endpoint). \(reason)"),
+            "\(outcome.errorText)"
+        )
         #expect(outcome.errorText.split(separator: "\n").count == 1)
     }
 
@@ -175,6 +182,27 @@ import Testing
         #expect(outcome.status == 65)
         #expect(String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").count == 200)
         await server.killAndWait()
+    }
+
+    /// An option that would be ignored is refused.
+    @Test(arguments: [
+        ("Report", ["--count", "2"], "unary, server stream, both ways or server push"),
+        ("SayAll", ["--count", "2"], "unary, server stream, both ways or server push"),
+        ("Watch", ["--count", "2", "--json"], "unary"), ("Talk", ["--concurrency", "1"], "unary"),
+        ("SayAll", ["--retry"], "unary"),
+        ("News", ["--timeout", "1"], "unary, server stream, client stream, both ways or push"),
+        ("News", ["--data", "{}"], "unary, server stream, client stream, both ways or push"),
+        ("Report", ["--all-fields"], "unary, server stream, client stream, both ways or server push"),
+    ])
+    func anOptionOfAnotherKindOfMethodIs64(method: String, options: [String], kinds: String) async throws {
+        try await withRoom(TestRoom()) { endpoint in
+            let arguments = ["call", endpoint, "Room/\(method)"] + Self.schema + options
+            let outcome = try await Program.product("lifeline", arguments).outcome()
+            #expect(outcome.status == 64)
+            let words =
+                "lifeline: \(options.last { $0.hasPrefix("--") } ?? "") goes with methods of the kind \(kinds), and "
+            #expect(outcome.errorText.hasPrefix(words), "\(outcome.errorText)")
+        }
     }
 
     @Test func anEmptyRequestIs64() async throws {

@@ -71,11 +71,11 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --on, close connections on which nothing comes for so long; 0: never.",
+            "With --on, close connections on which nothing comes for so long; 0: never. Default: 600.",
             valueName: "seconds"
         )
     )
-    var idle = 600.0
+    var idle: Double?
 
     @Option(help: "With --to, how often to try to connect in a row before giving up. Default: 8.")
     var attempts: Int?
@@ -117,7 +117,9 @@ struct ReceiveCommand: AsyncParsableCommand {
     }
 
     private func validateListening(on endpoint: Endpoint) throws {
-        guard idle >= 0, idle <= 1e9 else { throw ValidationError("--idle must be between 0 and 1000000000.") }
+        guard idleSeconds >= 0, idleSeconds <= 1e9 else {
+            throw ValidationError("--idle must be between 0 and 1000000000.")
+        }
         try clients.validate(with: identity, for: endpoint)
         if attempts != nil || heartbeat.isGiven || proxy.proxy != nil || proxy.noProxy || trust.isGiven {
             throw ValidationError("--attempts, --heartbeat, --proxy, --pin and --ca are for --to.")
@@ -128,8 +130,10 @@ struct ReceiveCommand: AsyncParsableCommand {
         if let attempts, attempts < 1 { throw ValidationError("--attempts must be at least 1.") }
         try trust.validate(with: identity, for: endpoint)
         try framing.validate(with: heartbeat)
-        if clients.clientCA != nil { throw ValidationError("--client-ca is for --on.") }
+        if clients.clientCA != nil || idle != nil { throw ValidationError("--client-ca and --idle are for --on.") }
     }
+
+    private var idleSeconds: Double { idle ?? 600 }
 
     func run() async throws {
         try await exitingOnFailure {
@@ -218,7 +222,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         configuration.tls = clients.configuration(showing: identity)
         configuration.connection.maximumFrameLength = limit.ofConnections
         configuration.connection.closeTimeout = .seconds(1)
-        configuration.connection.idleTimeout = idle > 0 ? .seconds(idle) : nil
+        configuration.connection.idleTimeout = idleSeconds > 0 ? .seconds(idleSeconds) : nil
         configuration.shutdownGracePeriod = .seconds(2)
         return configuration
     }

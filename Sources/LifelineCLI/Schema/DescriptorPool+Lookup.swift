@@ -46,10 +46,12 @@ extension MessageDescriptor {
 }
 
 /// Some names in words: the first ten, and how many more there are.
-func list(_ names: [String]) -> String {
+///
+/// - Parameter conjunction: what stands before the last one.
+func list(_ names: [String], _ conjunction: String = "and") -> String {
     if names.isEmpty { return "none" }
     let shown = names.prefix(10)
     if names.count > shown.count { return shown.joined(separator: ", ") + " and \(names.count - shown.count) more" }
     if shown.count == 1 { return shown[0] }
-    return shown.dropLast().joined(separator: ", ") + " and " + shown[shown.count - 1]
+    return shown.dropLast().joined(separator: ", ") + " \(conjunction) " + shown[shown.count - 1]
 }

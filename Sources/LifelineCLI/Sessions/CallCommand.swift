@@ -82,8 +82,8 @@ struct CallCommand: AsyncParsableCommand {
     @Option(help: "Call so often, and print how long it took; of streams: print so many replies.")
     var count: Int?
 
-    @Option(help: "How many calls of a method with one reply are made at once.")
-    var concurrency = 1
+    @Option(help: "How many calls of a method with one reply are made at once. Default: 1.")
+    var concurrency: Int?
 
     @Flag(help: "Make calls that are in doubt again.")
     var retry = false
@@ -106,7 +106,10 @@ struct CallCommand: AsyncParsableCommand {
         _ = try parsedMetadata
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
         // More would only wait for each other.
-        guard (1...1024).contains(concurrency) else { throw ValidationError("--concurrency must be 1 to 1024.") }
+        guard (1...1024).contains(concurrency ?? 1) else { throw ValidationError("--concurrency must be 1 to 1024.") }
+        if json, count == nil {
+            throw ValidationError("--json goes with --count, which measures how long the calls take.")
+        }
     }
 
     private var timeLimit: Duration? { get throws { try timeout.map { try parseSeconds($0, of: "--timeout") } } }
@@ -133,12 +136,36 @@ struct CallCommand: AsyncParsableCommand {
                 let pushes = client.pushes(method, of: RawMessage.self)
                 let schema = if let local { local } else { try await Schema(describedBy: client) }
                 let method = try schema.method(named: method)
+                try checkOptions(for: method)
                 try await call(method, in: schema, over: client, pushes)
                 return method.kind
             }
             // Others have failed, or were made again.
             if kind == .push, let undelivered { throw Self.failure(for: undelivered) }
         }
+    }
+
+    /// Refuses options that mean nothing for a method of this kind.
+    private func checkOptions(for method: Schema.Method) throws(CommandFailure) {
+        let sending: [Schema.Method.Kind] = [.unary, .serverStream, .clientStream, .bothWays, .push]
+        let options: [(name: String, isGiven: Bool, kinds: [Schema.Method.Kind])] = [
+            ("--count", count != nil, [.unary, .serverStream, .bothWays, .serverPush]),
+            ("--json", json, [.unary]),
+            ("--concurrency", concurrency != nil, [.unary]),
+            ("--retry", retry, [.unary]),
+            ("--data", data != nil, sending),
+            ("--metadata", !metadata.isEmpty, sending),
+            ("--ignore-unknown", ignoreUnknown, sending),
+            ("--timeout", timeout != nil, sending),
+            ("--all-fields", jsonFlags.allFields, [.unary, .serverStream, .clientStream, .bothWays, .serverPush]),
+            ("--proto-names", jsonFlags.protoNames, [.unary, .serverStream, .clientStream, .bothWays, .serverPush]),
+        ]
+        guard let option = options.first(where: { $0.isGiven && !$0.kinds.contains(method.kind) }) else { return }
+        throw CommandFailure(
+            status: .usage,
+            message: "\(option.name) goes with methods of the kind \(list(option.kinds.map(\.rawValue), "or")), and "
+                + "\(method.name) is a \(method.kind.rawValue). See lifeline call --help."
+        )
     }
 
     private func call(
@@ -169,7 +196,7 @@ struct CallCommand: AsyncParsableCommand {
         switch method.kind {
         case .unary:
             if let count { return try await measure(count, requests, caller) }
-            try await caller.calls(requests, concurrency: concurrency, retries: retry)
+            try await caller.calls(requests, concurrency: concurrency ?? 1, retries: retry)
         case .serverStream: try await caller.serverStreams(requests, maximumCount: count)
         case .clientStream: try await caller.clientStream(requests)
         case .bothWays: try await caller.bothWays(requests, maximumCount: count)
@@ -201,7 +228,7 @@ struct CallCommand: AsyncParsableCommand {
 
     private func measure(_ count: Int, _ requests: CallRequests, _ caller: MethodCaller) async throws {
         let start = ContinuousClock.now
-        let tally = try await caller.measure(count, requests, concurrency: concurrency, retries: retry)
+        let tally = try await caller.measure(count, requests, concurrency: concurrency ?? 1, retries: retry)
         let duration = start.duration(to: .now)
         let line = json ? tally.json(duration: duration) : tally.summary(duration: duration)
         try await writeToStandardOutput(Array("\(line)\n".utf8))
