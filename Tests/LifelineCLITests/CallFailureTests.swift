@@ -200,7 +200,7 @@ import Testing
             let outcome = try await Program.product("lifeline", arguments).outcome()
             #expect(outcome.status == 64)
             let words =
-                "lifeline: \(options.last { $0.hasPrefix("--") } ?? "") goes with methods of the kind \(kinds), and "
+                "lifeline: \(options.last { $0.hasPrefix("--") } ?? "") goes with methods of the kind \(kinds); "
             #expect(outcome.errorText.hasPrefix(words), "\(outcome.errorText)")
         }
     }

@@ -212,6 +212,26 @@ import Testing
         await server.killAndWait()
     }
 
+    // MARK: Long messages
+
+    /// In both directions, of one side's limit and of the other's.
+    @Test func limitBoundsRequestsAndReplies() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let request = says(String(repeating: "x", count: 1000))
+        let long = try await call(endpoint, "Echo", "--limit", "1000", "--data", "@-", input: says("one") + request)
+        #expect(long.status == 65 && lines(long).count == 1)
+        let words = "lifeline: Cannot encode message 2 of standard input, at line 1. It is longer than --limit allows."
+        #expect(long.errorText.contains(words), "\(long.errorText)")
+        let short = try await call(endpoint, "Echo", "--limit", "1003", "--data", "@-", input: request)
+        #expect(short.status == 0, "\(short.errorText)")
+        let huge = says(String(repeating: "x", count: 4 << 20))
+        let usual = try await call(endpoint, "Echo", "--data", "@-", input: huge)
+        #expect(usual.status == 65 && usual.errorText.contains("--limit"), "\(usual.errorText)")
+        let refused = try await call(endpoint, "Echo", "--limit", "5000000", "--data", "@-", input: huge)
+        #expect(refused.status == 65 && refused.errorText.contains("The peer takes no frame of the message's length."))
+        await server.killAndWait()
+    }
+
     // MARK: Schemas
 
     @Test func aServerListsItsMethods() async throws {

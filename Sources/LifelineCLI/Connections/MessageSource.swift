@@ -87,52 +87,6 @@ struct MessageSource {
     }
 }
 
-/// A file that is read in pieces, and can be copied.
-private final class OpenFile: Sendable {
-    private let file: InputFile
-    let name: String
-
-    init(_ file: consuming InputFile) {
-        name = file.name
-        self.file = file
-    }
-
-    /// Waits for the next bytes; empty at the end.
-    func readChunk() async throws(CommandFailure) -> [UInt8] {
-        do {
-            return try await file.readChunk()
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            // Cancelled, which the caller sees.
-            return []
-        }
-    }
-}
-
-private struct TextInput {
-    private let file: OpenFile
-    private let encoder: FrameEncoder
-    private var reader: TextMessageReader
-
-    init(_ file: consuming InputFile, _ decoder: MessageTextDecoder, byteLimit: Int) {
-        self.file = OpenFile(file)
-        encoder = FrameEncoder(maximumFrameLength: byteLimit)
-        reader = TextMessageReader(decoder, of: self.file.name, limit: byteLimit)
-    }
-
-    /// - Returns: whether this was the end.
-    mutating func read(into messages: inout [RawMessage]) async throws(CommandFailure) -> Bool {
-        let chunk = try await file.readChunk()
-        try reader.read(chunk) { message in
-            let bytes = try message.serializedBytes()
-            try encoder.checkPayload(ofLength: bytes.count)
-            messages.append(RawMessage(bytes: bytes))
-        }
-        return chunk.isEmpty
-    }
-}
-
 private struct DelimitedInput {
     private let file: OpenFile
     private let decoder: TypedDecoder?

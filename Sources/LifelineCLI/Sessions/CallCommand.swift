@@ -98,6 +98,8 @@ struct CallCommand: AsyncParsableCommand {
 
     @OptionGroup var jsonFlags: JSONFlags
 
+    @OptionGroup var limit: MessageLimit
+
     @OptionGroup(title: "Connection") var session: SessionArguments
 
     func validate() throws {
@@ -131,7 +133,8 @@ struct CallCommand: AsyncParsableCommand {
         try await exitingOnFailure {
             let endpoint = try parseEndpoint(url)
             let local = try schema.load().map { Schema($0) }
-            let (kind, undelivered) = try await session.withSession(to: endpoint) { client in
+            let (kind, undelivered) = try await session.withSession(to: endpoint, frameLimit: limit.ofSessions) {
+                client in
                 // Pushes that come before anybody asks for them would be refused.
                 let pushes = client.pushes(method, of: RawMessage.self)
                 let schema = if let local { local } else { try await Schema(describedBy: client) }
@@ -163,8 +166,8 @@ struct CallCommand: AsyncParsableCommand {
         guard let option = options.first(where: { $0.isGiven && !$0.kinds.contains(method.kind) }) else { return }
         throw CommandFailure(
             status: .usage,
-            message: "\(option.name) goes with methods of the kind \(list(option.kinds.map(\.rawValue), "or")), and "
-                + "\(method.name) is a \(method.kind.rawValue). See lifeline call --help."
+            message: "\(option.name) goes with methods of the kind \(list(option.kinds.map(\.rawValue), "or")); "
+                + "\(method.name) is of the kind \(method.kind.rawValue)."
         )
     }
 
@@ -174,8 +177,7 @@ struct CallCommand: AsyncParsableCommand {
         over client: SessionClient,
         _ pushes: SessionPushes<RawMessage>
     ) async throws {
-        // What a session sends at most.
-        let limit = ConnectionConfiguration().maximumFrameLength
+        let limit = limit.ofConnections
         let replies = method.reply.map {
             MessageTextEncoder.json($0, jsonFlags.options(MessageRegistry(schema.pool)), limit: limit)
         }
@@ -190,7 +192,8 @@ struct CallCommand: AsyncParsableCommand {
             method,
             in: schema,
             from: data.map(RequestText.init),
-            ignoresUnknown: ignoreUnknown
+            ignoresUnknown: ignoreUnknown,
+            limit: limit
         )
         if method.kind != .serverPush { pushes.stop() }
         switch method.kind {

@@ -1,4 +1,3 @@
-internal import Lifeline
 internal import LifelineMessages
 internal import LifelineReflection
 
@@ -8,12 +7,15 @@ struct CallRequests {
     private let schema: Schema
     private let text: RequestText
     private let ignoresUnknown: Bool
+    private let limit: Int
 
     /// - Parameters:
     ///   - text: nil for standard input where the method takes a stream, and for a request without fields where it does
     ///     not.
     ///   - ignoresUnknown: whether unknown fields and names of enum values are passed over.
-    init(_ method: Schema.Method, in schema: Schema, from text: RequestText?, ignoresUnknown: Bool) {
+    ///   - limit: the most bytes of an encoded request.
+    init(_ method: Schema.Method, in schema: Schema, from text: RequestText?, ignoresUnknown: Bool, limit: Int) {
+        self.limit = limit
         self.ignoresUnknown = ignoresUnknown
         self.method = method
         self.schema = schema
@@ -34,8 +36,6 @@ struct CallRequests {
         if case .literal(let json) = text, json.allSatisfy(\.isWhitespace) {
             throw CommandFailure(status: .usage, message: "There is no request: --data is empty.")
         }
-        // What a session sends at most.
-        let limit = ConnectionConfiguration().maximumFrameLength
         let decoder = MessageTextDecoder(
             type,
             in: schema.pool,

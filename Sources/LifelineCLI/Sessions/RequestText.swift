@@ -27,52 +27,45 @@ enum RequestText {
         }
     }
 
-    /// Opens the file; nil for a literal.
-    fileprivate func open() throws(CommandFailure) -> InputFile? {
+    /// Opens the file, if it is one.
+    fileprivate func input(_ decoder: MessageTextDecoder, limit: Int) throws(CommandFailure) -> TextInput {
         switch self {
-        case .literal: nil
-        case .standardInput: .standardInput()
-        case .file(let path): try InputFile(path: path)
+        case .literal(let json): TextInput(json, of: name, decoder, byteLimit: limit)
+        case .standardInput: TextInput(.standardInput(), decoder, byteLimit: limit)
+        case .file(let path): TextInput(try InputFile(path: path), decoder, byteLimit: limit)
         }
     }
 }
 
-/// Reads the requests of a call.
-struct RequestReader: ~Copyable {
-    /// Nil for a literal.
-    private let input: InputFile?
-    private var reader: TextMessageReader
-    /// What is still to be read, if it is no file.
-    private var literal: [UInt8] = []
+/// Reads the requests of a call, one by one.
+struct RequestReader {
+    private var input: TextInput
     private var isAtEnd = false
     /// What was read and not yet handed on, the last one first.
     private var waiting: [RawMessage] = []
     /// Why nothing can be read behind those.
     private var failure: CommandFailure?
 
+    /// - Parameter limit: the most bytes of an encoded request.
     /// - Throws: `CommandFailure` when the file cannot be opened.
     init(_ text: RequestText, _ decoder: MessageTextDecoder, limit: Int) throws(CommandFailure) {
-        input = try text.open()
-        reader = TextMessageReader(decoder, of: text.name, limit: limit)
-        if case .literal(let json) = text { literal = Array(json.utf8) }
+        input = try text.input(decoder, limit: limit)
     }
 
     /// Waits for the next request, and returns it; nil after the last one.
     ///
-    /// - Throws: `CommandFailure` when it is not of the type; `CancellationError`.
+    /// - Throws: `CommandFailure` when it is not of the type, or too long; `CancellationError`.
     mutating func next() async throws -> RawMessage? {
         while waiting.isEmpty {
             if let failure { throw failure }
             if isAtEnd { return nil }
-            let chunk = try await input?.readChunk() ?? literal
-            literal = []
-            isAtEnd = chunk.isEmpty
             var requests: [RawMessage] = []
             do throws(CommandFailure) {
-                try reader.read(chunk) { requests.append(RawMessage(bytes: try $0.serializedBytes())) }
+                isAtEnd = try await input.read(into: &requests)
             } catch {
                 failure = error
             }
+            try Task.checkCancellation()
             waiting = requests.reversed()
         }
         return waiting.removeLast()

@@ -5,16 +5,20 @@ extension SessionArguments {
     /// Runs `body` over a session with the server, tells the user what becomes of the session meanwhile, and closes it
     /// when `body` is done or the user interrupts it, when the server has processed what was pushed.
     ///
-    /// - Parameter endpoint: the server.
+    /// - Parameters:
+    ///   - endpoint: the server.
+    ///   - frameLimit: the most bytes of a frame, in both directions; nil for the session's own default.
     /// - Returns: what `body` returns, and the first message that was in doubt when a session was lost or ended, where
     ///   there was one.
     /// - Throws: what `body` throws, `CommandFailure` when there is no hope of a connection, `SessionError` when the
     ///   server has ended the session, `Interrupted`.
     func withSession<Value: Sendable>(
         to endpoint: Endpoint,
+        frameLimit: Int? = nil,
         _ body: @escaping @Sendable (SessionClient) async throws -> Value
     ) async throws -> (value: Value, undelivered: SessionMessageInDoubt?) {
         var configuration = try configuration
+        if let frameLimit { configuration.client.connection.maximumFrameLength = frameLimit }
         // What was asked is answered then, or the command has failed or was interrupted.
         configuration.closeTimeout = .seconds(2)
         let client = SessionClient(

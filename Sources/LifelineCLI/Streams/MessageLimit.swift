@@ -25,4 +25,7 @@ struct MessageLimit: ParsableArguments {
 
     /// Of a message on a connection, where a peer must not take up much memory.
     var ofConnections: Int { chosen ?? ConnectionConfiguration().maximumFrameLength }
+
+    /// Of a session's frame, which has a message and what belongs to it: numbers, and 64 KiB for metadata.
+    var ofSessions: Int { ofConnections + (64 << 10) }
 }
