@@ -333,6 +333,87 @@ import Testing
         }
     }
 
+    /// What a reader has to know beside names and types.
+    @Test func optionsAndCommentsBehindDeclarationsAreDescribed() async throws {
+        let schema = """
+            syntax = "proto2";
+            message Order { // What somebody wants.
+              reserved 2, 9 to 11, 40 to max;
+              reserved "weight", "height";
+              extensions 30 to 39;
+              optional string text = 1 [default = "a \\"b\\""]; // Behind the field.
+              // Before the field.
+              repeated int32 numbers = 3 [packed = true];
+              optional bytes data = 4 [default = "\\001x", json_name = "content"];
+              optional Kind kind = 5 [default = LARGE, deprecated = true];
+              // Behind it as well,
+              // in two lines.
+
+              optional int32 price_in_cents = 6;
+              optional bool is_paid = 7 [json_name = "isPaid"];
+            }
+            enum Kind {
+              option deprecated = true;
+              option allow_alias = true;
+              reserved 5, 7 to 9;
+              reserved "HUGE";
+              SMALL = 0; // Less than a metre.
+              LARGE = 1 [deprecated = true];
+              BIG = 1;
+            }
+            service Shop {
+              rpc Buy(Order) returns (Order) { // No more.
+                option deprecated = true;
+              }
+            }
+
+            """
+        let order = """
+            message Order {  // What somebody wants.
+              extensions 30 to 39;
+              reserved 2, 9 to 11, 40 to max;
+              reserved "weight", "height";
+              optional string text = 1 [default = "a \\"b\\""];  // Behind the field.
+              // Before the field.
+              repeated int32 numbers = 3 [packed = true];
+              optional bytes data = 4 [default = "\\001x", json_name = "content"];
+              optional Kind kind = 5 [default = LARGE, deprecated = true];  // Behind it as well,
+              // in two lines.
+
+              optional int32 price_in_cents = 6;
+              optional bool is_paid = 7;
+            }
+
+            """
+        let kind = """
+            enum Kind {
+              option deprecated = true;
+              option allow_alias = true;
+              reserved 5, 7 to 9;
+              reserved "HUGE";
+              SMALL = 0;  // Less than a metre.
+              LARGE = 1 [deprecated = true];
+              BIG = 1;
+            }
+
+            """
+        let shop = """
+            service Shop {
+              rpc Buy(Order) returns (Order) {  // No more.
+                option deprecated = true;
+              }
+            }
+
+            """
+        try await withTemporaryPath("shop.proto") { path in
+            try Data(schema.utf8).write(to: URL(filePath: path))
+            for (name, expected) in [("Order", order), ("Kind", kind), ("Shop", shop)] {
+                let outcome = try await Program.product("lifeline", ["describe", name, "--proto", path]).outcome()
+                #expect(outcome.status == 0 && text(outcome) == expected, "\(text(outcome)) \(outcome.errorText)")
+            }
+        }
+    }
+
     @Test(arguments: ["call", "decode", "describe", "encode", "list", "serve"])
     func helpTeaches(command: String) async throws {
         let outcome = try await Program.product("lifeline", [command, "--help"]).outcome()

@@ -1,8 +1,10 @@
 internal import LifelineCore
 internal import LifelineDescriptorTypes
+internal import LifelineMessages
 internal import LifelineReflection
 
-/// Prints declarations as a .proto file has them, with their comments and the full names of types.
+/// Prints declarations as a .proto file has them, with their comments and the full names of types. Of options, it prints
+/// what a reader has to know: defaults, names in JSON, packing and deprecation.
 struct DeclarationPrinter {
     private var lines: [String] = []
     private var depth = 0
@@ -12,7 +14,7 @@ struct DeclarationPrinter {
 
     mutating func print(_ service: ServiceDescriptor) {
         print(service.comments)
-        block("service \(service.name)") { printer in
+        block("service \(service.name)", service.comments, isDeprecated: service.options.deprecated) { printer in
             for method in service.methods { printer.print(method) }
         }
     }
@@ -21,12 +23,21 @@ struct DeclarationPrinter {
         print(method.comments)
         let request = (method.isClientStreaming ? "stream " : "") + (method.inputType?.fullName ?? "?")
         let reply = (method.isServerStreaming ? "stream " : "") + (method.outputType?.fullName ?? "?")
-        line("rpc \(method.name)(\(request)) returns (\(reply));")
+        let head = "rpc \(method.name)(\(request)) returns (\(reply))"
+        if method.options.deprecated {
+            block(head, method.comments, isDeprecated: true) { _ in }
+        } else {
+            line("\(head);", method.comments)
+        }
     }
 
     mutating func print(_ message: MessageDescriptor) {
         print(message.comments)
-        block("message \(message.name)") { printer in
+        let proto = message.proto
+        block("message \(message.name)", message.comments, isDeprecated: message.options.deprecated) { printer in
+            printer.printRanges("extensions", proto.extensionRange.map { ($0.start, $0.end &- 1) }, upTo: 0x1FFF_FFFF)
+            printer.printRanges("reserved", proto.reservedRange.map { ($0.start, $0.end &- 1) }, upTo: 0x1FFF_FFFF)
+            printer.printReservedNames(Array(proto.reservedName), in: message.file)
             var printedOneofs: Set<OneofDescriptor> = []
             for field in message.fields {
                 if let oneof = field.containingOneof {
@@ -43,24 +54,78 @@ struct DeclarationPrinter {
 
     mutating func print(_ enumeration: EnumDescriptor) {
         print(enumeration.comments)
-        block("enum \(enumeration.name)") { printer in
+        let proto = enumeration.proto
+        block("enum \(enumeration.name)", enumeration.comments, isDeprecated: enumeration.options.deprecated) {
+            printer in
+            if enumeration.options.allowAlias { printer.line("option allow_alias = true;") }
+            // Unlike those of messages, these ranges have their ends in them.
+            printer.printRanges("reserved", proto.reservedRange.map { ($0.start, $0.end) }, upTo: .max)
+            printer.printReservedNames(Array(proto.reservedName), in: enumeration.file)
             for value in enumeration.values {
                 printer.print(value.comments)
-                printer.line("\(value.name) = \(value.number);")
+                let options = value.options.deprecated ? " [deprecated = true]" : ""
+                printer.line("\(value.name) = \(value.number)\(options);", value.comments)
             }
         }
     }
 
     private mutating func print(_ oneof: OneofDescriptor) {
         print(oneof.comments)
-        block("oneof \(oneof.name)") { printer in
+        block("oneof \(oneof.name)", oneof.comments) { printer in
             for field in oneof.fields { printer.print(field) }
         }
     }
 
     private mutating func print(_ field: FieldDescriptor) {
         print(field.comments)
-        line("\(label(of: field))\(type(of: field)) \(field.name) = \(field.number);")
+        let options = options(of: field)
+        let list = options.isEmpty ? "" : " [\(options.joined(separator: ", "))]"
+        line("\(label(of: field))\(type(of: field)) \(field.name) = \(field.number)\(list);", field.comments)
+    }
+
+    private func options(of field: FieldDescriptor) -> [String] {
+        let (proto, options) = (field.proto, field.options)
+        var result: [String] = []
+        if proto.hasDefaultValue {
+            // Bytes are escaped already.
+            let text =
+                switch field.type {
+                case .string: proto.defaultValue.textFormatLiteral
+                case .bytes: "\"\(proto.defaultValue)\""
+                default: proto.defaultValue
+                }
+            result.append("default = \(text)")
+        }
+        // Editions say it by a feature, and groups of one element cannot.
+        if options.hasPacked, options.packed != (field.file.edition != .proto2) {
+            result.append("packed = \(options.packed)")
+        }
+        if proto.hasJsonName, proto.jsonName != field.name.impliedJSONName {
+            result.append("json_name = \(proto.jsonName.textFormatLiteral)")
+        }
+        if options.deprecated { result.append("deprecated = true") }
+        return result
+    }
+
+    // MARK: Numbers and names that are not fields
+
+    /// - Parameters:
+    ///   - ranges: the first and the last number of each.
+    ///   - maximum: the number that `max` stands for.
+    private mutating func printRanges(_ keyword: String, _ ranges: [(first: Int32, last: Int32)], upTo maximum: Int32) {
+        if ranges.isEmpty { return }
+        let texts = ranges.map { first, last in
+            first == last ? "\(first)" : "\(first) to \(last == maximum ? "max" : "\(last)")"
+        }
+        line("\(keyword) \(texts.joined(separator: ", "));")
+    }
+
+    private mutating func printReservedNames(_ names: [String], in file: FileDescriptor) {
+        if names.isEmpty { return }
+        // They are identifiers since the first edition.
+        let isQuoted = file.edition == .proto2 || file.edition == .proto3
+        let texts = names.map { isQuoted ? $0.textFormatLiteral : $0 }
+        line("reserved \(texts.joined(separator: ", "));")
     }
 
     private func label(of field: FieldDescriptor) -> String {
@@ -88,16 +153,40 @@ struct DeclarationPrinter {
         for text in comments.leading.split(separator: "\n") { line("//\(text)") }
     }
 
-    private mutating func block(_ head: String, _ body: (inout DeclarationPrinter) -> Void) {
-        line("\(head) {")
+    private mutating func block(
+        _ head: String,
+        _ comments: DescriptorComments,
+        isDeprecated: Bool = false,
+        _ body: (inout DeclarationPrinter) -> Void
+    ) {
+        line("\(head) {", comments)
         depth += 1
+        if isDeprecated { line("option deprecated = true;") }
         body(&self)
         depth -= 1
         line("}")
     }
 
+    /// Adds a line with the comment that stands behind it. Lines of the comment after the first one follow, and an empty
+    /// one, without which they would be the next declaration's.
+    private mutating func line(_ text: String, _ comments: DescriptorComments) {
+        let trailing = comments.trailing.split(separator: "\n")
+        guard let first = trailing.first else { return line(text) }
+        line("\(text)  //\(first)")
+        for text in trailing.dropFirst() { line("//\(text)") }
+        if trailing.count > 1 { lines.append("") }
+    }
+
     /// Comments are a server's, which may say anything.
     private mutating func line(_ text: String) {
         lines.append(String(repeating: "  ", count: depth) + text.escaped(limit: .max))
+    }
+}
+
+extension String {
+    /// A field's name in JSON where the field does not give one.
+    fileprivate var impliedJSONName: String {
+        let parts = split(separator: "_", omittingEmptySubsequences: false)
+        return parts[0] + parts.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 }
