@@ -44,16 +44,7 @@ struct Schema {
     ///
     /// - Throws: `CommandFailure`, which names other methods.
     func method(named name: String) throws(CommandFailure) -> Method {
-        let dotted = name.replacing("/", with: ".")
-        let exact = methods.filter { $0.name.replacing("/", with: ".") == dotted }
-        if let method = exact.first { return method }
-        let matches = methods.filter { ".\($0.name.replacing("/", with: "."))".hasSuffix(".\(dotted)") }
-        if matches.count == 1 { return matches[0] }
-        let text =
-            matches.isEmpty
-            ? "There is no method \(name). There is \(list(methods.map(\.name)))."
-            : "\(name) may be \(list(matches.map(\.name))). Give the full name."
-        throw CommandFailure(status: .usage, message: text)
+        try find("method", named: name, among: methods, by: \.name)
     }
 }
 

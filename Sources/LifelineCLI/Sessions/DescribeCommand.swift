@@ -44,18 +44,8 @@ extension Schema {
     ///
     /// - Throws: `CommandFailure`, which names other declarations.
     fileprivate func declaration(of name: String) throws(CommandFailure) -> String {
-        let dotted = name.replacing("/", with: ".")
         let all = pool.files.flatMap(\.declarations)
-        var found = all.filter { $0.fullName == dotted }
-        if found.isEmpty { found = all.filter { $0.fullName.hasSuffix(".\(dotted)") } }
-        guard found.count == 1, let declaration = found.first else {
-            let own = all.map(\.fullName).filter { !$0.hasPrefix("google.protobuf.") }
-            let text =
-                found.isEmpty
-                ? "There is no declaration \(name). There is \(list(own))."
-                : "\(name) may be \(list(found.map(\.fullName))). Give the full name."
-            throw CommandFailure(status: .usage, message: text)
-        }
+        let declaration = try find("declaration", named: name, among: all, by: \.fullName)
         var printer = DeclarationPrinter()
         switch declaration {
         case .service(let service): printer.print(service)
