@@ -33,7 +33,7 @@ extension CommandFailure {
             self.init(status: Self.status(of: error), message: "\(error)")
         case let error as SessionError:
             self.init(error)
-        case is FramingError, is MessageError:
+        case is FramingError, is MessageError, is BadMessage:
             self.init(status: .badData, message: "\(error)")
         default:
             return nil

@@ -78,7 +78,7 @@ struct MonitorCommand: AsyncParsableCommand {
             if let endpoint { reachability = (endpoint, await monitor.reachability(of: endpoint, probing: probe)) }
             let line = PathLine(path: path, reachability: reachability, time: time)
             let text = json ? try line.json : line.text
-            try await writeToStandardOutput(Array("\(text)\n".utf8))
+            try await OutputFile.standardOutput.write(Array("\(text)\n".utf8))
             printed += 1
             if printed == count { break }
         }

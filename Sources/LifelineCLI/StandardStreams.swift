@@ -12,27 +12,6 @@ func writeErrorLine(_ line: String) {
     writeError(isInteractive ? "\r\u{1b}[K\(line)\n" : "\(line)\n")
 }
 
-private let standardOutput = DispatchQueue(label: "lifeline.standard-output")
-
-/// Writes all of `bytes` to standard output, and waits until it takes them. What several tasks write keeps its order.
-///
-/// - Throws: `CommandFailure`; `CancellationError` when the task is cancelled first.
-func writeToStandardOutput(_ bytes: [UInt8]) async throws {
-    try await blocking(on: standardOutput) { try writeBlockingToStandardOutput(bytes) }
-}
-
-/// Writes all of `bytes` to standard output, and blocks until it takes them.
-func writeBlockingToStandardOutput(_ bytes: [UInt8]) throws(CommandFailure) {
-    do throws(SystemError) {
-        try writeBlocking(bytes, to: STDOUT_FILENO)
-    } catch {
-        throw CommandFailure(
-            status: .inputOutput,
-            message: "Cannot write to standard output: \(String(cString: strerror(error.number)))."
-        )
-    }
-}
-
 /// What a call to the system failed with.
 struct SystemError: Error {
     let number: Int32

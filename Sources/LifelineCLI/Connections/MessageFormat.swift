@@ -2,22 +2,27 @@ internal import ArgumentParser
 internal import LifelineReflection
 
 /// How messages look in a file or a pipe that a connection's messages come from or go to.
-enum MessageFormat: String, CaseIterable, ExpressibleByArgument {
-    /// An object in a line of its own.
-    case json
-    /// protobuf's text format; a line with `---` follows each message.
-    case text
+enum MessageFormat: Equatable, ExpressibleByArgument {
+    case text(TextForm)
     /// The encoded messages, each behind its length, a varint.
     case delimited
 
-    /// Nil for delimited messages, which are no text.
-    var textForm: TextForm? {
-        switch self {
-        case .json: .json
-        case .text: .text
-        case .delimited: nil
+    private static let delimitedName = "delimited"
+
+    init?(argument: String) {
+        if argument == Self.delimitedName {
+            self = .delimited
+        } else if let form = TextForm(rawValue: argument) {
+            self = .text(form)
+        } else {
+            return nil
         }
     }
+
+    static var allValueStrings: [String] { TextForm.allCases.map(\.rawValue) + [delimitedName] }
+
+    /// Nil for delimited messages, which are no text.
+    var textForm: TextForm? { if case .text(let form) = self { form } else { nil } }
 }
 
 extension DescriptorPool? {

@@ -2,38 +2,24 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineMessages
 
-/// A message that cannot be decoded.
-struct BadMessage: Error, CustomStringConvertible {
-    /// Its place among those of its connection, from 1.
-    let number: Int
-    let peer: String
-    let error: MessageError
-
-    var description: String {
-        "Cannot decode message \(number) of \(peer). \(error.words) Is --type right? --skip-bad leaves such messages out."
-    }
-}
-
 /// Prints the messages of all connections until enough have come.
 ///
 /// While the output takes nothing, a connection's next batch is not taken, and so the peers wait, too.
 actor MessagePrinter {
-    private let form: PrintedForm
-    private let output: MessageOutput
-    private let limit: Int
-    private let skipsBadMessages: Bool
-    private var (printedCount, badCount) = (0, 0)
-    private var progress: Progress
+    private let output: OutputFile
+    private var messages: PrintedMessages
     private nonisolated let done: AsyncThrowingStream<Never, any Error>
     private nonisolated let finisher: AsyncThrowingStream<Never, any Error>.Continuation
 
     /// - Parameter limit: the most messages; nil: no limit.
-    init(form: PrintedForm, output: MessageOutput, limit: Int?, skipsBadMessages: Bool, isQuiet: Bool) {
-        self.form = form
+    init(form: PrintedForm, output: OutputFile, limit: Int?, skipsBadMessages: Bool, isQuiet: Bool) {
         self.output = output
-        self.limit = limit ?? .max
-        self.skipsBadMessages = skipsBadMessages
-        progress = Progress(verb: "received", isQuiet: isQuiet || output.isTerminal)
+        messages = PrintedMessages(
+            form,
+            maximumCount: limit ?? .max,
+            skipsBadMessages: skipsBadMessages,
+            progress: Progress(verb: "received", isQuiet: isQuiet || output.isTerminal)
+        )
         (done, finisher) = AsyncThrowingStream.makeStream(of: Never.self)
     }
 
@@ -90,31 +76,28 @@ actor MessagePrinter {
         var text: [UInt8] = []
         // Only the call that prints the last message ends the command, behind its own output and that of others.
         var isLast = false
-        defer { progress.report(count: printedCount) }
-        for (index, message) in batch.enumerated() where printedCount < limit {
-            do throws(MessageError) {
-                try append(message, to: &text)
-                printedCount += 1
-                isLast = printedCount == limit
+        defer { messages.reportProgress() }
+        for (index, message) in batch.enumerated() where !messages.isDone {
+            do throws(BadMessage) {
+                try append(message, at: "message \(count + index + 1) of \(peer)", to: &text)
             } catch {
-                let bad = BadMessage(number: count + index + 1, peer: peer, error: error)
-                guard skipsBadMessages else {
-                    try await write(&text)
-                    throw bad
-                }
-                badCount += 1
-                writeErrorLine("lifeline: left out message \(bad.number) of \(peer): \(error.words.escaped())")
+                try await write(&text)
+                throw error
             }
-            // The text of a message may be many times as long as its encoding.
-            if text.count >= 256 << 10 { try await write(&text) }
+            isLast = messages.isDone
+            if text.count >= PrintedMessages.batchLength { try await write(&text) }
         }
         try await write(&text)
         if isLast { finisher.finish() }
     }
 
-    private func append(_ message: some CarriedContent, to text: inout [UInt8]) throws(MessageError) {
+    private func append(
+        _ message: some CarriedContent,
+        at place: @autoclosure () -> String,
+        to text: inout [UInt8]
+    ) throws(BadMessage) {
         let result = message.withContent { payload in
-            Result { () throws(MessageError) in try form.append(payload, to: &text) }
+            Result { () throws(BadMessage) in try messages.append(payload, at: place(), to: &text) }
         }
         try result.get()
     }
@@ -135,13 +118,7 @@ actor MessagePrinter {
     nonisolated func finishOutput() { output.begin() }
 
     /// Tells how it went.
-    func reportEnd() {
-        progress.finish(count: printedCount)
-        if badCount > 0 {
-            let all = printedCount + badCount
-            writeErrorLine("lifeline: left out \(badCount) of \(all) messages, which cannot be decoded")
-        }
-    }
+    func reportEnd() { messages.reportEnd() }
 }
 
 extension Client {

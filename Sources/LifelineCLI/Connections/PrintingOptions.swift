@@ -37,7 +37,7 @@ struct PrintingOptions: ParsableArguments {
         limit: MessageLimit,
         isQuiet: Bool
     ) throws(CommandFailure) -> MessagePrinter {
-        let output = try MessageOutput(path: output)
+        let output = try output.map(OutputFile.init(path:)) ?? .standardOutput
         if format == .delimited, output.isTerminal {
             throw CommandFailure(
                 status: .usage,

@@ -54,10 +54,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where to connect, instead of listening.", valueName: "url"))
     var to: String?
 
-    @Option(help: ArgumentHelp("The type of the messages.", valueName: "name"))
-    var type: String?
-
-    @OptionGroup(title: "Schema") var schema: SchemaOptions
+    @OptionGroup var exchange: ExchangeOptions
 
     @Option(help: "json, text or delimited. Default: json, and text by field numbers without --type.")
     var format: MessageFormat?
@@ -66,8 +63,6 @@ struct ReceiveCommand: AsyncParsableCommand {
     var count: Int?
 
     @OptionGroup var printing: PrintingOptions
-
-    @OptionGroup var limit: MessageLimit
 
     @Option(
         help: ArgumentHelp(
@@ -80,17 +75,9 @@ struct ReceiveCommand: AsyncParsableCommand {
     @Option(help: "With --to, how often to try to connect in a row before giving up. Default: 8.")
     var attempts: Int?
 
-    @OptionGroup(title: "Heartbeat, with --to") var heartbeat: HeartbeatOptions
-
-    @OptionGroup(title: "Framing") var framing: FramingOptions
-
-    @OptionGroup var proxy: ProxyOptions
-
     @OptionGroup(title: "TLS") var identity: TLSIdentityArguments
     @OptionGroup(title: "TLS, with --to") var trust: TLSTrustArguments
     @OptionGroup(title: "TLS, with --on") var clients: TLSClientsArguments
-
-    @OptionGroup var steps: StepOptions
 
     func validate() throws {
         switch (on, to) {
@@ -106,7 +93,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             )
         }
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
-        if type == nil, format == .json {
+        if exchange.type == nil, format == .text(.json) {
             throw ValidationError(
                 """
                 JSON needs the type of the messages:
@@ -121,7 +108,9 @@ struct ReceiveCommand: AsyncParsableCommand {
             throw ValidationError("--idle must be between 0 and 1000000000.")
         }
         try clients.validate(with: identity, for: endpoint)
-        if attempts != nil || heartbeat.isGiven || proxy.proxy != nil || proxy.noProxy || trust.isGiven {
+        if attempts != nil || exchange.heartbeat.isGiven || exchange.proxy.proxy != nil || exchange.proxy.noProxy
+            || trust.isGiven
+        {
             throw ValidationError("--attempts, --heartbeat, --proxy, --pin and --ca are for --to.")
         }
     }
@@ -129,7 +118,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     private func validateConnecting(to endpoint: Endpoint) throws {
         if let attempts, attempts < 1 { throw ValidationError("--attempts must be at least 1.") }
         try trust.validate(with: identity, for: endpoint)
-        try framing.validate(with: heartbeat)
+        try exchange.framing.validate(with: exchange.heartbeat)
         if clients.clientCA != nil || idle != nil { throw ValidationError("--client-ca and --idle are for --on.") }
     }
 
@@ -137,21 +126,21 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await exitingOnFailure {
-            let pool = try schema.load()
+            let pool = try exchange.schema.load()
             let printer = try printing.printer(
                 format,
-                of: try pool.messageType(named: type),
+                of: try pool.messageType(named: exchange.type),
                 count: count,
-                limit: limit,
-                isQuiet: steps.quiet
+                limit: exchange.limit,
+                isQuiet: exchange.steps.quiet
             )
-            switch framing.framing {
+            switch exchange.framing.framing {
             case .delimited: try await receive(printer, pool, .delimited, RawMessage.self, RawMessage.self)
             case .fixedHeader:
-                let (carrier, request) = (framing.fixedHeaderCarrier, FixedHeaderRequest.self)
+                let (carrier, request) = (exchange.framing.fixedHeaderCarrier, FixedHeaderRequest.self)
                 try await receive(printer, pool, carrier, request, FixedHeaderResponse.self, .fixedHeader)
             case .headLine:
-                let carrier = framing.headLineCarrier
+                let carrier = exchange.framing.headLineCarrier
                 try await receive(printer, pool, carrier, HeadLineMessage.self, HeadLineMessage.self)
             }
         }
@@ -159,8 +148,8 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     /// - Parameters:
     ///   - carrier: the framing, for a client.
-    ///   - request: what a server receives in this framing.
-    ///   - response: what a server sends in this framing.
+    ///   - request: what a server receives in this exchange.framing.
+    ///   - response: what a server sends in this exchange.framing.
     ///   - heartbeat: a server's, of the framing itself.
     private func receive<Received, Sent, Request: CarriedContent, Response: DelimitedMessage>(
         _ printer: MessagePrinter,
@@ -189,12 +178,14 @@ struct ReceiveCommand: AsyncParsableCommand {
         _ heartbeat: HeartbeatMessages<Request, Response>?
     ) async throws {
         let interruption = await Interruption()
-        let words = StepWords(peer: "it", isVerbose: steps.verbose)
+        let words = StepWords(peer: "it", isVerbose: exchange.steps.verbose)
         do {
             try await withServer(
                 listeningOn: endpoint,
                 configuration: serverConfiguration,
-                logger: Logger(label: "lifeline") { [steps] in ReceiverLogHandler(label: $0, isQuiet: steps.quiet) },
+                logger: Logger(label: "lifeline") { [exchange] in
+                    ReceiverLogHandler(label: $0, isQuiet: exchange.steps.quiet)
+                },
                 receiving: request,
                 sending: response,
                 heartbeat: heartbeat
@@ -220,7 +211,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         // Printing a batch takes a while.
         configuration.handlerExecutor = .globalPool
         configuration.tls = clients.configuration(showing: identity)
-        configuration.connection.maximumFrameLength = limit.ofConnections
+        configuration.connection.maximumFrameLength = exchange.limit.ofConnections
         configuration.connection.closeTimeout = .seconds(1)
         configuration.connection.idleTimeout = idleSeconds > 0 ? .seconds(idleSeconds) : nil
         configuration.shutdownGracePeriod = .seconds(2)
@@ -235,20 +226,17 @@ struct ReceiveCommand: AsyncParsableCommand {
         _ pool: DescriptorPool?,
         _ carrier: Carrier<Received, Sent>
     ) async throws {
-        let configuration = try clientConfiguration
-        let client = Client(
-            to: endpoint,
-            configuration: configuration,
-            receiving: Received.self,
-            sending: Sent.self,
-            heartbeat: carrier.heartbeat(of: try heartbeat.message(in: pool, type: type)),
-            logger: Logger(label: "lifeline") { _ in SwiftLogNoOpLogHandler() }
+        var configuration = try exchange.clientConfiguration(
+            attempts: attempts ?? 8,
+            tls: trust.configuration(showing: identity)
         )
+        configuration.connection.closeTimeout = .seconds(1)
+        let client = try exchange.client(to: endpoint, configuration, carrier, in: pool)
         let interruption = await Interruption()
-        let words = StepWords(for: endpoint, configuration, isVerbose: steps.verbose)
+        let words = StepWords(for: endpoint, configuration, isVerbose: exchange.steps.verbose)
         let events = client.events
         async let running: Void = client.run()
-        async let following = client.follow(events, in: words, isQuiet: steps.quiet)
+        async let following = client.follow(events, in: words, isQuiet: exchange.steps.quiet)
         async let printingMessages: Void = printer.printMessages(of: client, from: endpoint.name)
         let result = await Result.of {
             try await printer.waitUntilDone(or: interruption, within: printing.duration)
@@ -259,19 +247,6 @@ struct ReceiveCommand: AsyncParsableCommand {
         let failure = await following
         try result.get()
         if let failure { throw failure }
-    }
-
-    private var clientConfiguration: ClientConfiguration {
-        get throws {
-            var configuration = ClientConfiguration()
-            configuration.backoff.maximumAttempts = attempts ?? 8
-            configuration.connection.maximumFrameLength = limit.ofConnections
-            configuration.connection.closeTimeout = .seconds(1)
-            configuration.connection.proxy = try proxy.configuration
-            configuration.connection.tls = trust.configuration(showing: identity)
-            heartbeat.apply(to: &configuration.connection.heartbeat)
-            return configuration
-        }
     }
 }
 

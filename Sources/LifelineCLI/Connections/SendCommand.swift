@@ -59,16 +59,13 @@ struct SendCommand: AsyncParsableCommand {
     )
     var to: String
 
+    @OptionGroup var exchange: ExchangeOptions
+
     @Option(help: ArgumentHelp("Send this message, in place of a file's.", valueName: "json"))
     var data: String?
 
     @Option(help: "With --data, how often to send it; with a file, stop after this many messages.")
     var count: Int?
-
-    @Option(help: ArgumentHelp("The type of the messages.", valueName: "name"))
-    var type: String?
-
-    @OptionGroup(title: "Schema") var schema: SchemaOptions
 
     @Option(help: "What the file is: json, text or delimited. Default: json.")
     var format: MessageFormat?
@@ -76,33 +73,23 @@ struct SendCommand: AsyncParsableCommand {
     @Flag(help: "Pass over fields that the type does not have, and names of enum values that it does not know.")
     var ignoreUnknown = false
 
-    @OptionGroup var limit: MessageLimit
-
     @OptionGroup(title: "Replies") var replies: ReplyOptions
 
     /// A minute and a half, in which a receiver is restarted by hand. Connections that last less than 10 s count, too.
     @Option(help: "How often to try to connect in a row before giving up.")
     var attempts = 8
 
-    @OptionGroup(title: "Heartbeat") var heartbeat: HeartbeatOptions
-
-    @OptionGroup(title: "Framing") var framing: FramingOptions
-
-    @OptionGroup var proxy: ProxyOptions
-
     @OptionGroup(title: "TLS") var tls: ClientTLSArguments
-
-    @OptionGroup var steps: StepOptions
 
     func validate() throws {
         try tls.validate(for: parseEndpoint(to))
-        try framing.validate(with: heartbeat)
+        try exchange.framing.validate(with: exchange.heartbeat)
         if attempts < 1 { throw ValidationError("--attempts must be at least 1.") }
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
         if data != nil, file != nil || format != nil {
             throw ValidationError("--data gives the message as JSON, so that no FILE and no --format goes with it.")
         }
-        if type == nil, format != .delimited {
+        if exchange.type == nil, format != .delimited {
             throw ValidationError(
                 """
                 JSON and text need the type of the messages:
@@ -116,32 +103,34 @@ struct SendCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await exitingOnFailure {
-            switch framing.framing {
+            switch exchange.framing.framing {
             case .delimited: try await send(through: .delimited)
-            case .fixedHeader: try await send(through: framing.fixedHeaderCarrier)
-            case .headLine: try await send(through: framing.headLineCarrier)
+            case .fixedHeader: try await send(through: exchange.framing.fixedHeaderCarrier)
+            case .headLine: try await send(through: exchange.framing.headLineCarrier)
             }
         }
     }
 
     private func send<Received, Sent>(through carrier: Carrier<Received, Sent>) async throws {
-        let pool = try schema.load()
+        let pool = try exchange.schema.load()
         let source = try source(in: pool)
-        let printer = try replies.printer(in: pool, of: type, limit: limit, isQuiet: steps.quiet)
-        let endpoint = try parseEndpoint(to)
-        let configuration = try clientConfiguration
-        let client = Client(
-            to: endpoint,
-            configuration: configuration,
-            receiving: Received.self,
-            sending: Sent.self,
-            heartbeat: carrier.heartbeat(of: try heartbeat.message(in: pool, type: type)),
-            // The watcher tells what there is to tell.
-            logger: Logger(label: "lifeline") { _ in SwiftLogNoOpLogHandler() }
+        let printer = try replies.printer(
+            in: pool,
+            of: exchange.type,
+            limit: exchange.limit,
+            isQuiet: exchange.steps.quiet
         )
-        let words = StepWords(for: endpoint, configuration, isVerbose: steps.verbose)
-        let watcher = SendWatcher(client: client, words: words, isQuiet: steps.quiet, endsWithPeer: replies.both)
-        let (isBoth, isQuiet, duration) = (replies.both, steps.quiet, replies.duration)
+        let endpoint = try parseEndpoint(to)
+        let configuration = try exchange.clientConfiguration(attempts: attempts, tls: tls.configuration)
+        let client = try exchange.client(to: endpoint, configuration, carrier, in: pool)
+        let words = StepWords(for: endpoint, configuration, isVerbose: exchange.steps.verbose)
+        let watcher = SendWatcher(
+            client: client,
+            words: words,
+            isQuiet: exchange.steps.quiet,
+            endsWithPeer: replies.both
+        )
+        let (isBoth, isQuiet, duration) = (replies.both, exchange.steps.quiet, replies.duration)
         async let running: Void = client.run()
         let sending = Task<(Int, CommandFailure?), any Error> {
             var sender = MessageSender(client: client, wrap: carrier.wrap, isQuiet: isQuiet || isBoth)
@@ -189,8 +178,8 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private func source(in pool: DescriptorPool?) throws(CommandFailure) -> MessageSource {
-        let type = try pool.messageType(named: type)
-        let byteLimit = limit.ofConnections
+        let type = try pool.messageType(named: exchange.type)
+        let byteLimit = exchange.limit.ofConnections
         if let data, let (type, pool) = type {
             let message = try RawMessage(
                 json: data,
@@ -203,7 +192,7 @@ struct SendCommand: AsyncParsableCommand {
             return .example(message, count: count ?? 1)
         }
         let input = try file.map(InputFile.init(path:)) ?? .standardInput()
-        guard let (type, pool) = type, let form = (format ?? .json).textForm else {
+        guard let (type, pool) = type, let form = (format ?? .text(.json)).textForm else {
             let decoder = type.map { TypedDecoder($0.type, limit: byteLimit) }
             return .delimited(input, checking: decoder, limit: count, byteLimit: byteLimit)
         }
@@ -215,18 +204,6 @@ struct SendCommand: AsyncParsableCommand {
             limit: byteLimit
         )
         return .text(input, decoder, limit: count, byteLimit: byteLimit)
-    }
-
-    private var clientConfiguration: ClientConfiguration {
-        get throws {
-            var configuration = ClientConfiguration()
-            configuration.backoff.maximumAttempts = attempts
-            configuration.connection.maximumFrameLength = limit.ofConnections
-            configuration.connection.proxy = try proxy.configuration
-            configuration.connection.tls = tls.configuration
-            heartbeat.apply(to: &configuration.connection.heartbeat)
-            return configuration
-        }
     }
 }
 

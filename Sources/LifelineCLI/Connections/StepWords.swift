@@ -143,11 +143,3 @@ extension ConnectionConfiguration {
         return server.map { "\($0.host):\($0.port)" }
     }
 }
-
-extension Duration {
-    /// Seconds with one decimal where there is one: 1, 1.2.
-    fileprivate var inTenths: String {
-        let tenths = Int((self / .milliseconds(100)).rounded())
-        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
-    }
-}

@@ -179,7 +179,7 @@ struct CallCommand: AsyncParsableCommand {
     ) async throws {
         let limit = limit.ofConnections
         let replies = method.reply.map {
-            MessageTextEncoder.json($0, jsonFlags.options(MessageRegistry(schema.pool)), limit: limit)
+            MessageTextEncoder($0, .json, in: schema.pool, json: jsonFlags, limit: limit)
         }
         let caller = MethodCaller(
             client: client,
@@ -234,7 +234,7 @@ struct CallCommand: AsyncParsableCommand {
         let tally = try await caller.measure(count, requests, concurrency: concurrency ?? 1, retries: retry)
         let duration = start.duration(to: .now)
         let line = json ? tally.json(duration: duration) : tally.summary(duration: duration)
-        try await writeToStandardOutput(Array("\(line)\n".utf8))
+        try await OutputFile.standardOutput.write(Array("\(line)\n".utf8))
         if tally.inDoubtCount > 0, !retry {
             throw CommandFailure(
                 status: .inputOutput,

@@ -34,7 +34,7 @@ struct DescribeCommand: AsyncParsableCommand {
     func run() async throws {
         try await exitingOnFailure {
             let schema = try await session.schema(from: schema, orServer: url)
-            try await writeToStandardOutput(Array(try schema.declaration(of: name).utf8))
+            try await OutputFile.standardOutput.write(Array(try schema.declaration(of: name).utf8))
         }
     }
 }

@@ -39,7 +39,7 @@ struct ListCommand: AsyncParsableCommand {
             let width = methods.map(\.name.count).max() ?? 0
             for method in methods {
                 let line = json ? try method.json : method.line(nameWidth: width)
-                try await writeToStandardOutput(Array("\(line)\n".utf8))
+                try await OutputFile.standardOutput.write(Array("\(line)\n".utf8))
             }
         }
     }

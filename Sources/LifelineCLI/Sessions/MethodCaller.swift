@@ -186,7 +186,7 @@ struct MethodCaller {
         } catch let error as MessageError {
             throw CommandFailure(status: .badData, message: "Cannot decode a reply of \(method). \(error.words)")
         }
-        try await writeToStandardOutput(output)
+        try await OutputFile.standardOutput.write(output)
     }
 }
 

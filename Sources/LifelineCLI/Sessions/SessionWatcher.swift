@@ -186,7 +186,7 @@ extension ConnectionTransition {
             switch to {
             case .connecting: "trying again"
             case .waitingForNetwork: "waiting for the network"
-            default: "trying again in \(nextAttempt.map { ($0 - time).tenths } ?? 0) s"
+            default: "trying again in \((nextAttempt.map { $0 - time } ?? .zero).inTenths) s"
             }
         if endsConnection { return "the connection has ended; \(next). \(reason.words)" }
         return last?.reason == reason ? "still no connection; \(next)" : "no connection; \(next). \(reason.words)"
@@ -199,9 +199,4 @@ extension TransitionReason {
         if let error { return error.message }
         return code == .closedByPeer ? "The server has ended it in order." : "\(code)."
     }
-}
-
-extension Duration {
-    /// In seconds, to a tenth.
-    fileprivate var tenths: Double { (self / .milliseconds(100)).rounded() / 10 }
 }

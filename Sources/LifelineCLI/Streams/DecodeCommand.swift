@@ -67,26 +67,17 @@ struct DecodeCommand: ParsableCommand {
             let input = try file.map(InputFile.init(path:)) ?? .standardInput()
             var decoder = StreamDecoder(
                 input: input,
-                encoder: try encoder(),
+                form: PrintedForm(
+                    format.map(MessageFormat.text),
+                    of: try schema.load().messageType(named: type),
+                    json: json,
+                    limit: limit.ofFiles
+                ),
                 maximumCount: count ?? .max,
                 skipsBadMessages: skipBad,
                 limit: limit.ofFiles
             )
             try decoder.run()
-        }
-    }
-
-    private func encoder() throws(CommandFailure) -> MessageTextEncoder {
-        let pool = try schema.load()
-        guard let type else {
-            if let pool { throw pool.missingType() }
-            return .fieldNumbers(limit: limit.ofFiles)
-        }
-        guard let pool else { throw SchemaOptions.missing() }
-        let (descriptor, types) = (try pool.messageType(named: type), MessageRegistry(pool))
-        return switch format ?? .json {
-        case .json: .json(descriptor, json.options(types), limit: limit.ofFiles)
-        case .text: .text(descriptor, TextFormatEncodingOptions(types: types), limit: limit.ofFiles)
         }
     }
 }

@@ -33,21 +33,22 @@ struct MessageTextEncoder {
         decoder = TypedDecoder(type, limit: limit)
     }
 
-    /// - Parameter limit: the most bytes of an encoded message.
-    static func json(_ type: MessageDescriptor, _ options: JSONEncodingOptions, limit: Int) -> MessageTextEncoder {
-        MessageTextEncoder(type, .json(options), limit: limit)
-    }
-
-    /// - Parameter limit: the most bytes of an encoded message.
-    static func text(_ type: MessageDescriptor, _ options: TextFormatEncodingOptions, limit: Int) -> MessageTextEncoder
-    {
-        MessageTextEncoder(type, .text(options), limit: limit)
+    /// - Parameters:
+    ///   - pool: the types of extensions and of the content of `google.protobuf.Any`.
+    ///   - limit: the most bytes of an encoded message.
+    init(_ type: MessageDescriptor, _ form: TextForm, in pool: DescriptorPool, json: JSONFlags, limit: Int) {
+        let types = MessageRegistry(pool)
+        switch form {
+        case .json: self.init(type, .json(json.options(types)), limit: limit)
+        case .text: self.init(type, .text(TextFormatEncodingOptions(types: types)), limit: limit)
+        }
     }
 
     /// For messages of an unknown type: text format with the numbers of fields.
     static func fieldNumbers(limit: Int) -> MessageTextEncoder {
         // All fields are unknown to an empty message.
-        .text(MessageDescriptor(Google_Protobuf_Empty.self), TextFormatEncodingOptions(), limit: limit)
+        let type = MessageDescriptor(Google_Protobuf_Empty.self)
+        return MessageTextEncoder(type, .text(TextFormatEncodingOptions()), limit: limit)
     }
 
     /// Decodes a message, whose `required` fields may be absent, and appends its text.

@@ -1,6 +1,4 @@
-internal import Glibc
 internal import LifelineCore
-internal import LifelineMessages
 
 /// Reads a delimited stream, and prints its messages.
 struct StreamDecoder: ~Copyable {
@@ -11,18 +9,19 @@ struct StreamDecoder: ~Copyable {
     /// - Parameter limit: the most bytes of an encoded message.
     init(
         input: consuming InputFile,
-        encoder: MessageTextEncoder,
+        form: PrintedForm,
         maximumCount: Int,
         skipsBadMessages: Bool,
         limit: Int
     ) {
         assembler = FrameAssembler(decoder: FrameDecoder(maximumFrameLength: limit))
-        printer = FramePrinter(
-            encoder: encoder,
-            name: input.name,
+        let messages = PrintedMessages(
+            form,
             maximumCount: maximumCount,
-            skipsBadMessages: skipsBadMessages
+            skipsBadMessages: skipsBadMessages,
+            progress: Progress(verb: "decoded", isQuiet: OutputFile.standardOutput.isTerminal)
         )
+        printer = FramePrinter(messages: messages, name: input.name)
         self.input = input
     }
 
@@ -62,58 +61,34 @@ struct StreamDecoder: ~Copyable {
 
 /// Prints frames as messages.
 private struct FramePrinter: FrameRunSink {
-    private let encoder: MessageTextEncoder
-    private let maximumCount: Int
-    private let skipsBadMessages: Bool
+    private var messages: PrintedMessages
     private var output: [UInt8] = []
     /// Where the next message begins.
     private(set) var place: StreamPlace
-    /// How many of the messages before it are bad.
-    private var badCount = 0
-    private var progress = Progress(verb: "decoded", isQuiet: isatty(STDOUT_FILENO) == 1)
 
-    init(encoder: MessageTextEncoder, name: String, maximumCount: Int, skipsBadMessages: Bool) {
-        self.encoder = encoder
+    init(messages: PrintedMessages, name: String) {
+        self.messages = messages
         place = StreamPlace(name: name)
-        self.maximumCount = maximumCount
-        self.skipsBadMessages = skipsBadMessages
     }
 
-    var isDone: Bool { place.messageCount - badCount >= maximumCount }
+    var isDone: Bool { messages.isDone }
 
     mutating func receive(_ run: FrameRun) throws {
         var sizes = run.makeIterator()
         for frame in run {
             if isDone { return }
-            do throws(MessageError) {
-                try encoder.append(frame, to: &output)
-            } catch {
-                guard skipsBadMessages else { throw failure(for: error) }
-                badCount += 1
-                writeErrorLine("lifeline: left out \(place): \(error.words.escaped())")
-            }
+            try messages.append(frame, at: "\(place)", to: &output)
             place.advance(by: sizes.skip() ?? 0)
-            // The text of a message may be many times as long as its encoding.
-            if output.count >= 256 << 10 { try flush() }
+            if output.count >= PrintedMessages.batchLength { try flush() }
         }
-        progress.report(count: place.messageCount)
+        messages.reportProgress()
     }
 
     mutating func flush() throws(CommandFailure) {
         defer { output.removeAll(keepingCapacity: true) }
-        try writeBlockingToStandardOutput(output)
+        try OutputFile.standardOutput.writeBlocking(output)
     }
 
     /// Tells how it went.
-    func reportEnd() {
-        progress.finish(count: place.messageCount)
-        if badCount > 0 {
-            writeErrorLine("lifeline: left out \(badCount) of \(place.messageCount) messages, which cannot be decoded")
-        }
-    }
-
-    private func failure(for error: MessageError) -> CommandFailure {
-        let text = "Cannot decode \(place). \(error.words) Is --type right? --skip-bad leaves such messages out."
-        return CommandFailure(status: .badData, message: text)
-    }
+    func reportEnd() { messages.reportEnd() }
 }

@@ -53,7 +53,7 @@ struct StreamEncoder: ~Copyable {
                 output += frame
             }
             if output.count >= 256 << 10 {
-                try writeBlockingToStandardOutput(output)
+                try OutputFile.standardOutput.writeBlocking(output)
                 output.removeAll(keepingCapacity: true)
             }
         }
@@ -61,6 +61,6 @@ struct StreamEncoder: ~Copyable {
 
     private mutating func flush() throws(CommandFailure) {
         defer { output.removeAll(keepingCapacity: true) }
-        try writeBlockingToStandardOutput(output)
+        try OutputFile.standardOutput.writeBlocking(output)
     }
 }

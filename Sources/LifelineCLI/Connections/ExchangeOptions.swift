@@ -1,0 +1,55 @@
+internal import ArgumentParser
+internal import Lifeline
+internal import LifelineMessages
+internal import LifelineReflection
+internal import Logging
+
+/// What commands that send and receive messages have in common: the messages, and how they travel.
+struct ExchangeOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The type of the messages.", valueName: "name"))
+    var type: String?
+
+    @OptionGroup(title: "Schema") var schema: SchemaOptions
+
+    @OptionGroup var limit: MessageLimit
+
+    @OptionGroup(title: "Heartbeat, of a client") var heartbeat: HeartbeatOptions
+
+    @OptionGroup(title: "Framing") var framing: FramingOptions
+
+    @OptionGroup var proxy: ProxyOptions
+
+    @OptionGroup var steps: StepOptions
+
+    /// - Parameters:
+    ///   - attempts: how often to try to connect in a row.
+    ///   - tls: whom to trust, and what to show.
+    func clientConfiguration(attempts: Int, tls: TLSClientConfiguration) throws -> ClientConfiguration {
+        var configuration = ClientConfiguration()
+        configuration.backoff.maximumAttempts = attempts
+        configuration.connection.maximumFrameLength = limit.ofConnections
+        configuration.connection.proxy = try proxy.configuration
+        configuration.connection.tls = tls
+        heartbeat.apply(to: &configuration.connection.heartbeat)
+        return configuration
+    }
+
+    /// A client, the steps of which somebody follows who tells what there is to tell.
+    ///
+    /// - Parameter pool: the types of `schema`.
+    func client<Received, Sent>(
+        to endpoint: Endpoint,
+        _ configuration: ClientConfiguration,
+        _ carrier: Carrier<Received, Sent>,
+        in pool: DescriptorPool?
+    ) throws(CommandFailure) -> Client<Received, Sent> {
+        Client(
+            to: endpoint,
+            configuration: configuration,
+            receiving: Received.self,
+            sending: Sent.self,
+            heartbeat: carrier.heartbeat(of: try heartbeat.message(in: pool, type: type)),
+            logger: Logger(label: "lifeline") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+}
