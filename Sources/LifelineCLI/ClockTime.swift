@@ -1,6 +1,12 @@
 internal import Glibc
 
 extension timespec {
+    static var now: timespec {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return time
+    }
+
     /// The time of day here: 14:03:12.123.
     var clockTime: String {
         var (seconds, calendar) = (tv_sec, tm())

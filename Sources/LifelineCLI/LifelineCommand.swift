@@ -28,7 +28,8 @@ struct LifelineCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             CallCommand.self, DecodeCommand.self, DescribeCommand.self, EncodeCommand.self, ListCommand.self,
-            MonitorCommand.self, ReceiveCommand.self, SendCommand.self, ServeCommand.self,
+            MonitorCommand.self, ReceiveCommand.self, RelayCommand.self, ReplayCommand.self, SendCommand.self,
+            ServeCommand.self,
         ]
     )
 }

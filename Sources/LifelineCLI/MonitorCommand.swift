@@ -133,10 +133,7 @@ struct PathLine {
     /// For programs: a `JSONLine`.
     var json: String {
         get throws {
-            let encoder = JSONEncoder()
-            // In one order, so that lines can be compared.
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return String(decoding: try encoder.encode(JSONLine(self)), as: UTF8.self)
+            String(decoding: try jsonLine(JSONLine(self)), as: UTF8.self)
         }
     }
 }

@@ -56,12 +56,12 @@ struct TLSTrustArguments: ParsableArguments {
     }
 
     /// - Parameter identity: what the client shows.
-    func configuration(showing identity: TLSIdentityArguments) -> TLSClientConfiguration {
+    func configuration(showing identity: TLSIdentity?) -> TLSClientConfiguration {
         var configuration = TLSClientConfiguration()
         configuration.pins = pin
         if trustPins { configuration.trust = .pinnedCertificates }
         if let ca { configuration.trust = .roots(.file(ca)) }
-        configuration.identity = identity.identity
+        configuration.identity = identity
         return configuration
     }
 }
@@ -99,7 +99,7 @@ struct ClientTLSArguments: ParsableArguments {
 
     func validate(for endpoint: Endpoint) throws { try trust.validate(with: identity, for: endpoint) }
 
-    var configuration: TLSClientConfiguration { trust.configuration(showing: identity) }
+    var configuration: TLSClientConfiguration { trust.configuration(showing: identity.identity) }
 }
 
 /// What a command that listens over TLS shows, and whom it lets in.

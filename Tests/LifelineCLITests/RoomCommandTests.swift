@@ -414,7 +414,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["call", "decode", "describe", "encode", "list", "serve"])
+    @Test(arguments: ["call", "decode", "describe", "encode", "list", "relay", "replay", "serve"])
     func helpTeaches(command: String) async throws {
         let outcome = try await Program.product("lifeline", [command, "--help"]).outcome()
         #expect(outcome.status == 0)

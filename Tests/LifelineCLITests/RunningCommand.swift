@@ -56,6 +56,7 @@ final class RunningCommand: Sendable {
         return (server, String(line.dropFirst("listening on ".count)))
     }
 
+    var processIdentifier: Int32 { process.processIdentifier }
     var output: String { text(of: "output") }
     var errorText: String { text(of: "errors") }
     var lines: [String] { output.split(separator: "\n").map(String.init) }

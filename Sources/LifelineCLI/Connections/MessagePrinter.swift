@@ -8,8 +8,8 @@ internal import LifelineMessages
 actor MessagePrinter {
     private let output: OutputFile
     private var messages: PrintedMessages
-    private nonisolated let done: AsyncThrowingStream<Never, any Error>
-    private nonisolated let finisher: AsyncThrowingStream<Never, any Error>.Continuation
+    /// Ends the command when the limit is reached, or printing fails.
+    nonisolated let end = CommandEnd()
 
     /// - Parameter limit: the most messages; nil: no limit.
     init(form: PrintedForm, output: OutputFile, limit: Int?, skipsBadMessages: Bool, isQuiet: Bool) {
@@ -20,27 +20,6 @@ actor MessagePrinter {
             skipsBadMessages: skipsBadMessages,
             progress: Progress(verb: "received", isQuiet: isQuiet || output.isTerminal)
         )
-        (done, finisher) = AsyncThrowingStream.makeStream(of: Never.self)
-    }
-
-    /// Waits until the limit is reached, printing failed, the user interrupts the command, or the time is over.
-    ///
-    /// - Parameter duration: nil: as long as it takes.
-    nonisolated func waitUntilDone(or interruption: Interruption, within duration: Duration?) async throws {
-        let waiting = Task { [finisher] in
-            if await interruption.wait() != nil { finisher.finish() }
-        }
-        let timing = duration.map { duration in
-            Task { [finisher] in
-                try await Task.sleep(for: duration)
-                finisher.finish()
-            }
-        }
-        defer {
-            waiting.cancel()
-            timing?.cancel()
-        }
-        for try await _ in done {}
     }
 
     /// Prints the messages of a client, up to the limit, until it is closed.
@@ -56,11 +35,11 @@ actor MessagePrinter {
                 try await print(batch, after: count, of: peer)
                 count += batch.count
             }
-            finisher.finish()
+            end.finish()
         } catch let bad as BadMessage {
-            finisher.finish(throwing: CommandFailure(status: .badData, message: "\(bad)"))
+            end.finish(throwing: CommandFailure(status: .badData, message: "\(bad)"))
         } catch {
-            finisher.finish(throwing: error)
+            end.finish(throwing: error)
         }
         // A peer that goes on is not held up until the client is closed.
         await client.dropMessages()
@@ -88,7 +67,7 @@ actor MessagePrinter {
             if text.count >= PrintedMessages.batchLength { try await write(&text) }
         }
         try await write(&text)
-        if isLast { finisher.finish() }
+        if isLast { end.finish() }
     }
 
     private func append(
@@ -109,7 +88,7 @@ actor MessagePrinter {
         do {
             try await output.write(bytes)
         } catch let error as CommandFailure {
-            finisher.finish(throwing: error)
+            end.finish(throwing: error)
             throw error
         }
     }

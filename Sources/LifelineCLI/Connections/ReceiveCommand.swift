@@ -197,7 +197,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 }
             } _: { [printing] server in
                 try await writeError("listening on \(server.boundEndpoint)\n")
-                try await printer.waitUntilDone(or: interruption, within: printing.duration)
+                try await printer.end.wait(or: interruption, within: printing.duration)
             }
         } catch let error as ConnectionError {
             throw words.failure(for: error)
@@ -228,7 +228,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     ) async throws {
         var configuration = try exchange.clientConfiguration(
             attempts: attempts ?? 8,
-            tls: trust.configuration(showing: identity)
+            tls: trust.configuration(showing: identity.identity)
         )
         configuration.connection.closeTimeout = .seconds(1)
         let client = try exchange.client(to: endpoint, configuration, carrier, in: pool)
@@ -239,7 +239,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         async let following = client.follow(events, in: words, isQuiet: exchange.steps.quiet)
         async let printingMessages: Void = printer.printMessages(of: client, from: endpoint.name)
         let result = await Result.of {
-            try await printer.waitUntilDone(or: interruption, within: printing.duration)
+            try await printer.end.wait(or: interruption, within: printing.duration)
         }
         await client.close()
         try await running
@@ -248,11 +248,6 @@ struct ReceiveCommand: AsyncParsableCommand {
         try result.get()
         if let failure { throw failure }
     }
-}
-
-/// Why a connection of the server was closed, in words.
-private struct ConnectionProblem: Error, CustomStringConvertible {
-    let description: String
 }
 
 extension MessagePrinter {

@@ -29,3 +29,8 @@ struct ReceiverLogHandler: LogHandler {
         writeErrorLine(TerminalStyle.step.line("lifeline: \(text)".escaped(limit: .max)))
     }
 }
+
+/// Why a connection of the server was closed, in words.
+struct ConnectionProblem: Error, CustomStringConvertible {
+    let description: String
+}

@@ -203,29 +203,17 @@ struct CallCommand: AsyncParsableCommand {
         case .serverStream: try await caller.serverStreams(requests, maximumCount: count)
         case .clientStream: try await caller.clientStream(requests)
         case .bothWays: try await caller.bothWays(requests, maximumCount: count)
-        case .push: try await within(try timeLimit) { try await caller.pushes(requests) }
+        case .push:
+            guard try await within(try timeLimit, { try await caller.pushes(requests) }) != nil else {
+                throw CommandFailure(
+                    status: .temporary,
+                    message: "The server has not processed everything within --timeout."
+                )
+            }
         case .serverPush:
             let isRegistered = method.name == self.method
             let pushes = isRegistered ? pushes : client.pushes(method.name, of: RawMessage.self)
             try await caller.print(pushes, maximumCount: count)
-        }
-    }
-
-    /// Runs `body`, for so long at most.
-    private func within(_ timeout: Duration?, _ body: @escaping @Sendable () async throws -> Void) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await body() }
-            if let timeout {
-                group.addTask {
-                    try await Task.sleep(for: timeout)
-                    throw CommandFailure(
-                        status: .temporary,
-                        message: "The server has not processed everything within --timeout."
-                    )
-                }
-            }
-            defer { group.cancelAll() }
-            try await group.next()
         }
     }
 

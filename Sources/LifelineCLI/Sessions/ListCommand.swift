@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import Lifeline
 internal import LifelineCore
 internal import LifelineReflection
@@ -79,8 +78,6 @@ extension Schema.Method {
 
     fileprivate var json: String {
         get throws {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             let line = JSONLine(
                 name: name,
                 kind: kind.rawValue,
@@ -88,7 +85,7 @@ extension Schema.Method {
                 reply: reply?.fullName
             )
             // Names are a server's, which may say anything.
-            return String(decoding: [UInt8](try encoder.encode(line)).escapedControls, as: UTF8.self)
+            return String(decoding: try jsonLine(line).escapedControls, as: UTF8.self)
         }
     }
 }

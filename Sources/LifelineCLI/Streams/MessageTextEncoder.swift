@@ -45,23 +45,32 @@ struct MessageTextEncoder {
     }
 
     /// For messages of an unknown type: text format with the numbers of fields.
-    static func fieldNumbers(limit: Int) -> MessageTextEncoder {
+    static func fieldNumbers(limit: Int, inOneLine: Bool = false) -> MessageTextEncoder {
         // All fields are unknown to an empty message.
         let type = MessageDescriptor(Google_Protobuf_Empty.self)
-        return MessageTextEncoder(type, .text(TextFormatEncodingOptions()), limit: limit)
+        var options = TextFormatEncodingOptions()
+        options.printInOneLine = inOneLine
+        return MessageTextEncoder(type, .text(options), limit: limit)
     }
 
     /// Decodes a message, whose `required` fields may be absent, and appends its text.
     func append(_ frame: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(MessageError) {
+        output += try text(of: frame)
+        switch form {
+        case .json: output.append(UInt8(ascii: "\n"))
+        case .text: output += "\(Self.separator)\n".utf8
+        }
+    }
+
+    /// The text of a message, without what stands behind it where others follow.
+    func text(of frame: UnsafeRawBufferPointer) throws(MessageError) -> [UInt8] {
         let message = try decoder.message(frame)
         switch form {
         case .json(let options):
             let json = try message.jsonUTF8Bytes(options: options)
-            output += escapesControls ? json.escapedControls : json
-            output.append(UInt8(ascii: "\n"))
+            return escapesControls ? json.escapedControls : json
         case .text(let options):
-            output += message.textFormatString(options: options).utf8
-            output += "\(Self.separator)\n".utf8
+            return Array(message.textFormatString(options: options).utf8)
         }
     }
 }

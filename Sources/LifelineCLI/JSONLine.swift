@@ -1,0 +1,8 @@
+internal import FoundationEssentials
+
+/// A JSON object in a line, without the line's end. Its keys are in one order, so that lines can be compared.
+func jsonLine(_ value: some Encodable) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return [UInt8](try encoder.encode(value))
+}

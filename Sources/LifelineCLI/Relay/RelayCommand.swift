@@ -1,0 +1,149 @@
+internal import ArgumentParser
+internal import Lifeline
+internal import LifelineMessages
+internal import LifelineOlderFramings
+internal import Logging
+
+struct RelayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "relay",
+        abstract: "Passes connections on to a server, and shows the messages in both directions.",
+        discussion: """
+            Clients connect to --listen instead of to their server, and the relay connects to --to for each of them. Every \
+            message is passed on as it came, and shown decoded: → stands for those to the server, ← for those from it, \
+            and #1 for the first connection. What cannot be decoded is shown as such and passed on all the same. The types \
+            come from --proto or --descriptor-set; without --type, fields are shown by their numbers.
+
+            When standard output is no terminal, each message is a JSON object in a line (--format): time in seconds \
+            since the relay has begun, connection, direction (toServer or toClient), and message; fields in place of \
+            message, by their numbers as text, without a type; error and frame (Base64) where it cannot be decoded.
+
+            One side is held up while the other one does not read, and both while standard output is not read. When one \
+            side ends its connection or loses it, the other one's is ended after what came before was delivered; when the \
+            server cannot be reached, the client's is cut. Standard error tells of it.
+
+            --record adds each message to a file, before it is passed on: a JSON object in a line, with time, connection, \
+            direction and frame, the encoded message in Base64. What the file has already stays, and connections \
+            are numbered on. It has all that the messages have, passwords and the tokens of sessions, too. `lifeline replay` prints such a file, and sends it again.
+
+            Sessions pass as well: they are messages of the type lifeline.session.v1.Frame, which the schema \
+            Protos/lifeline/session/v1/session.proto of Lifeline declares.
+
+            Examples:
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000      (by field numbers)
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tls://chat.example.org:7443 --ca ca.pem --record chat.jsonl
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 | jq 'select(.direction == "toClient")'
+            What `lifeline call` and `lifeline serve` say to each other:
+              lifeline serve
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000
+              lifeline call tcp://127.0.0.1:7001 Room/Echo --data '{"text": "Hello"}'
+
+            Exit codes: 0 interrupted, 64 wrong usage, 65 a schema, certificate or key that cannot be used, 69 the endpoint \
+            of --listen is in use, or protoc is missing, 74 output failed.
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Where clients connect: tcp://, tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH. Port 0 takes a free one.",
+            valueName: "url"
+        )
+    )
+    var listen: String
+
+    @Option(help: ArgumentHelp("The server.", valueName: "url"))
+    var to: String
+
+    @OptionGroup var types: TrafficTypes
+
+    @Option(help: "lines or json. Default: lines on a terminal, json elsewhere.")
+    var format: TrafficFormat?
+
+    @Option(help: "Add each message to this file.", completion: .file())
+    var record: String?
+
+    @OptionGroup var limit: MessageLimit
+
+    @Option(help: "How messages are marked off: delimited, fixed-header or head-line.")
+    var framing = FramingName.delimited
+
+    @OptionGroup var proxy: ProxyOptions
+
+    @OptionGroup(title: "TLS, with clients") var identity: TLSIdentityArguments
+    @OptionGroup(title: "TLS, with clients") var clients: TLSClientsArguments
+    @OptionGroup(title: "TLS, with the server") var trust: TLSTrustArguments
+
+    @OptionGroup var steps: StepOptions
+
+    func validate() throws {
+        try clients.validate(with: identity, for: parseEndpoint(listen))
+        if trust.isGiven, try !parseEndpoint(to).isEncrypted {
+            throw ValidationError("--pin and --ca are for a server tls:// or wss://.")
+        }
+        if record != nil, framing != .delimited {
+            throw ValidationError("--record goes with --framing delimited, which needs no heads.")
+        }
+    }
+
+    func run() async throws {
+        try await exitingOnFailure {
+            switch framing {
+            case .delimited: try await relay(RawMessage.self, RawMessage.self)
+            case .fixedHeader: try await relay(FixedHeaderRequest.self, FixedHeaderResponse.self)
+            case .headLine: try await relay(HeadLineMessage.self, HeadLineMessage.self)
+            }
+        }
+    }
+
+    private func relay<Request: CarriedContent, Reply: CarriedContent>(
+        _ request: Request.Type,
+        _ reply: Reply.Type
+    ) async throws {
+        let output = OutputFile.standardOutput
+        let text = try types.text(format, to: output, limit: limit.ofConnections)
+        let recording = if let record { try await TrafficRecord(appendingTo: record) } else { TrafficRecord?.none }
+        let traffic = Traffic(text: text, output: output, record: recording)
+        var configuration = ConnectionConfiguration()
+        configuration.maximumFrameLength = limit.ofConnections
+        configuration.proxy = try proxy.configuration
+        // The relay's own certificate is for its clients.
+        configuration.tls = trust.configuration(showing: nil)
+        let isQuiet = steps.quiet
+        let relay = Relay<Request, Reply>(
+            to: try parseEndpoint(to),
+            configuration: configuration,
+            traffic: traffic,
+            isVerbose: steps.verbose
+        ) { line in
+            if !isQuiet { writeErrorLine(TerminalStyle.step.line("lifeline: \(line)")) }
+        }
+        let interruption = await Interruption()
+        do {
+            try await withServer(
+                listeningOn: try parseEndpoint(listen),
+                configuration: serverConfiguration,
+                logger: Logger(label: "lifeline") { ReceiverLogHandler(label: $0, isQuiet: isQuiet) },
+                receiving: request,
+                sending: reply
+            ) { client in
+                try await relay.carry(client)
+            } _: { server in
+                try await writeError("listening on \(server.boundEndpoint)\n")
+                try await traffic.end.wait(or: interruption, within: nil)
+            }
+        } catch let error as ConnectionError {
+            throw StepWords(peer: "it", isVerbose: steps.verbose).failure(for: error)
+        }
+    }
+
+    private var serverConfiguration: ServerConfiguration {
+        var configuration = ServerConfiguration()
+        // Showing a batch takes a while.
+        configuration.handlerExecutor = .globalPool
+        configuration.tls = clients.configuration(showing: identity)
+        configuration.connection.maximumFrameLength = limit.ofConnections
+        configuration.shutdownGracePeriod = .seconds(2)
+        return configuration
+    }
+}

@@ -1,0 +1,262 @@
+internal import ArgumentParser
+internal import Lifeline
+internal import LifelineMessages
+internal import LifelineReflection
+internal import Synchronization
+
+struct ReplayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Prints what `lifeline relay --record` has recorded, or sends a client's messages again.",
+        discussion: """
+            Without --to it prints the messages, decoded, as `lifeline relay` shows them, with the time in seconds since \
+            the relay had begun.
+
+            With --to it connects to a server, and sends what the client of one connection (--connection) had sent, \
+            with the same pauses, or --speed times as fast. The replies are printed as `lifeline receive` does. When all is \
+            sent, it waits until as many replies have come as were recorded, but no longer than --wait; then it ends \
+            its side, and waits as long again for the server's end. The last line says how many replies there were; where \
+            the record has another number, the command fails with 65.
+
+            Examples:
+              lifeline replay chat.jsonl                                    (by field numbers)
+              lifeline replay chat.jsonl --proto chat.proto --type ChatMessage
+              lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --connection 2
+              lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --speed 10 --proto chat.proto --type ChatMessage
+              lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --as-fast-as-possible > replies
+
+            Exit codes: 0 done, 64 wrong usage, 65 bad data, a schema or certificate that cannot be used, or another number \
+            of replies, 69 the server cannot be reached, a certificate refused, or protoc is missing, 74 input or output \
+            failed, or the connection was lost.
+            """
+    )
+
+    @Argument(help: "The record.", completion: .file())
+    var file: String
+
+    @Option(help: ArgumentHelp("Where to send the client's messages.", valueName: "url"))
+    var to: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The connection in the record. Default: the first one; without --to, all of them.",
+            valueName: "number"
+        )
+    )
+    var connection: Int?
+
+    @OptionGroup var types: TrafficTypes
+
+    @Option(help: "Without --to, lines or json. Default: lines on a terminal, json elsewhere.")
+    var format: TrafficFormat?
+
+    @Option(help: ArgumentHelp("So many times as fast as it was; 0: without pauses. Default: 1.", valueName: "factor"))
+    var speed: Double?
+
+    @Flag(help: "Send without pauses.")
+    var asFastAsPossible = false
+
+    @Option(help: ArgumentHelp("How long to wait for replies when all is sent. Default: 5.", valueName: "seconds"))
+    var wait: Double?
+
+    @OptionGroup var limit: MessageLimit
+
+    @OptionGroup var proxy: ProxyOptions
+
+    @OptionGroup(title: "TLS") var tls: ClientTLSArguments
+
+    @Flag(help: "Do not tell how many replies have come when there are as many as were recorded.")
+    var quiet = false
+
+    func validate() throws {
+        if let connection, connection < 1 { throw ValidationError("--connection must be at least 1.") }
+        if let speed, !(0...1e9).contains(speed) { throw ValidationError("--speed must be 0 to 1,000,000,000.") }
+        if speed != nil, asFastAsPossible {
+            throw ValidationError("--speed and --as-fast-as-possible exclude each other.")
+        }
+        _ = try waitingTime
+        if let to {
+            try tls.validate(for: parseEndpoint(to))
+            if format != nil {
+                throw ValidationError("--format goes without --to; replies are printed as JSON or text.")
+            }
+        } else if speed != nil || asFastAsPossible || wait != nil || quiet || proxy.proxy != nil || proxy.noProxy
+            || tls.trust.isGiven || tls.identity.certificate != nil
+        {
+            throw ValidationError("--speed, --wait, --quiet, --proxy and those of TLS go with --to.")
+        }
+    }
+
+    private var waitingTime: Duration { get throws { try parseSeconds(wait ?? 5, of: "--wait") } }
+
+    func run() async throws {
+        try await exitingOnFailure {
+            if let to {
+                try await replay(to: parseEndpoint(to))
+            } else {
+                try await print()
+            }
+        }
+    }
+
+    // MARK: Printing
+
+    private func print() async throws {
+        let output = OutputFile.standardOutput
+        let text = try types.text(format, to: output, limit: limit.ofConnections)
+        var (reader, count) = (try TrafficRecordReader(path: file), 0)
+        while let batch = try await reader.next() {
+            var lines: [UInt8] = []
+            for passed in batch where connection == nil || passed.connection == connection {
+                try text.append(passed, at: nil, to: &lines)
+                count += 1
+            }
+            try await output.write(lines)
+        }
+        if count == 0 { throw nothingFound(of: connection) }
+    }
+
+    private func nothingFound(of connection: Int?, by direction: String = "") -> CommandFailure {
+        let owner = connection.map { " of connection \($0)" } ?? ""
+        return CommandFailure(status: .badData, message: "There is no message\(owner)\(direction) in \(file).")
+    }
+
+    // MARK: Sending again
+
+    private func replay(to endpoint: Endpoint) async throws {
+        let (number, recordedCount) = try await survey()
+        let pool = try types.schema.load()
+        let printer = MessagePrinter(
+            form: PrintedForm(
+                nil,
+                of: try pool.messageType(named: types.replyType ?? types.type),
+                json: types.json,
+                limit: limit.ofConnections
+            ),
+            output: .standardOutput,
+            limit: nil,
+            // That a reply cannot be decoded is told; it is one all the same.
+            skipsBadMessages: true,
+            isQuiet: true
+        )
+        var configuration = ConnectionConfiguration()
+        configuration.maximumFrameLength = limit.ofConnections
+        configuration.proxy = try proxy.configuration
+        configuration.tls = tls.configuration
+        configuration.closeTimeout = .seconds(1)
+        let words = StepWords(peer: endpoint.name, isVerbose: false)
+        do {
+            let (sentCount, replyCount) = try await withConnection(
+                to: endpoint,
+                configuration: configuration,
+                receiving: RawMessage.self,
+                sending: RawMessage.self
+            ) { try await exchange(over: $0, printer, recordedCount, of: number) }
+            try report(sentCount, replyCount, recordedCount, of: number)
+        } catch let error as ConnectionError {
+            throw words.failure(for: error)
+        } catch let error as PartialSendError {
+            throw (error.cause as? ConnectionError).map { words.failure(for: $0) } ?? error.cause
+        }
+    }
+
+    /// Finds out which connection is meant, and how many replies it had.
+    private func survey() async throws -> (connection: Int, replyCount: Int) {
+        var reader = try TrafficRecordReader(path: file, isQuiet: true)
+        var (number, sentCount, replyCount) = (connection, 0, 0)
+        while let batch = try await reader.next() {
+            number = number ?? batch.first?.connection
+            for passed in batch where passed.connection == number {
+                if passed.direction == .toServer { sentCount += 1 } else { replyCount += 1 }
+            }
+        }
+        guard let number, sentCount > 0 else { throw nothingFound(of: number, by: " to the server") }
+        return (number, replyCount)
+    }
+
+    private func exchange(
+        over connection: Connection<RawMessage, RawMessage>,
+        _ printer: MessagePrinter,
+        _ recordedCount: Int,
+        of number: Int
+    ) async throws -> (sentCount: Int, replyCount: Int) {
+        let replies = ReplyCount()
+        let wait = try waitingTime
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                defer { replies.finish() }
+                for try await batch in connection.messages.batches {
+                    try await printer.print(batch, after: replies.count, of: connection.remoteEndpoint.name)
+                    replies.add(batch.count)
+                }
+            }
+            let sentCount = try await send(over: connection, of: number)
+            _ = try await within(wait) { await replies.wait(for: recordedCount) }
+            try await connection.finishSending()
+            _ = try await within(wait) { await replies.waitUntilFinished() }
+            group.cancelAll()
+            do { try await group.waitForAll() } catch is CancellationError {}
+            return (sentCount, replies.count)
+        }
+    }
+
+    /// Sends the messages at the pace at which they came.
+    private func send(over connection: Connection<RawMessage, RawMessage>, of number: Int) async throws -> Int {
+        let speed = asFastAsPossible ? 0 : speed ?? 1
+        let start = ContinuousClock.now
+        var reader = try TrafficRecordReader(path: file)
+        var (firstTime, sentCount) = (Double?.none, 0)
+        while let batch = try await reader.next() {
+            for passed in batch where passed.connection == number && passed.direction == .toServer {
+                let offset = passed.time - (firstTime ?? passed.time)
+                firstTime = firstTime ?? passed.time
+                // A year, in place of what no clock can tell.
+                let delay = speed > 0 ? min(offset / speed, 3e7) : 0
+                if delay > 0 { try await Task.sleep(until: start + .seconds(delay), clock: .continuous) }
+                try await connection.send(passed.message)
+                sentCount += 1
+            }
+        }
+        return sentCount
+    }
+
+    private func report(_ sentCount: Int, _ replyCount: Int, _ recordedCount: Int, of number: Int) throws {
+        let sent = "sent \(sentCount == 1 ? "1 message" : "\(sentCount) messages") of connection \(number)"
+        let came = replyCount == 1 ? "1 reply came" : "\(replyCount) replies came"
+        if replyCount == recordedCount {
+            if !quiet { writeErrorLine(TerminalStyle.step.line("lifeline: \(sent); \(came), as recorded")) }
+            return
+        }
+        let recorded = recordedCount == 1 ? "1 was recorded" : "\(recordedCount) were recorded"
+        throw CommandFailure(status: .badData, message: "Another number of replies: \(sent); \(came), and \(recorded).")
+    }
+}
+
+/// Counts the replies that have come.
+private final class ReplyCount: Sendable {
+    private let total = Atomic(0)
+    private let changes = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
+    private let end = AsyncStream.makeStream(of: Never.self)
+
+    var count: Int { total.load(ordering: .relaxed) }
+
+    func add(_ count: Int) {
+        changes.continuation.yield(total.add(count, ordering: .relaxed).newValue)
+    }
+
+    /// No more will come.
+    func finish() {
+        changes.continuation.finish()
+        end.continuation.finish()
+    }
+
+    /// Waits for so many replies, or for the last one.
+    func wait(for count: Int) async {
+        if self.count >= count { return }
+        for await current in changes.stream where current >= count { return }
+    }
+
+    func waitUntilFinished() async {
+        for await _ in end.stream {}
+    }
+}

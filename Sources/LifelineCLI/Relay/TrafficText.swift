@@ -1,0 +1,146 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineReflection
+
+/// How messages that passed are shown.
+enum TrafficFormat: String, CaseIterable, ExpressibleByArgument {
+    /// For people: `14:03:12.123 #1 → {"text":"Hello"}`.
+    case lines
+    /// A JSON object a line.
+    case json
+}
+
+/// The types of the messages in both directions.
+struct TrafficTypes: ParsableArguments {
+    @Option(help: ArgumentHelp("The type of the messages to the server.", valueName: "name"))
+    var type: String?
+
+    @Option(help: ArgumentHelp("The type of the messages from the server. Default: that of --type.", valueName: "name"))
+    var replyType: String?
+
+    @OptionGroup(title: "Schema") var schema: SchemaOptions
+
+    @OptionGroup var json: JSONFlags
+
+    func validate() throws {
+        if type == nil, replyType != nil { throw ValidationError("--reply-type goes with --type.") }
+        if type == nil, json.allFields || json.protoNames {
+            throw ValidationError("--all-fields and --proto-names go with --type.")
+        }
+    }
+
+    /// - Parameters:
+    ///   - format: nil for one that suits the output.
+    ///   - limit: the most bytes of a message.
+    func text(_ format: TrafficFormat?, to output: OutputFile, limit: Int) throws(CommandFailure) -> TrafficText {
+        let pool = try schema.load()
+        let format = format ?? (output.isTerminal ? .lines : .json)
+        func encoder(_ name: String?) throws(CommandFailure) -> MessageTextEncoder? {
+            guard let (type, pool) = try pool.messageType(named: name) else { return nil }
+            var encoder = MessageTextEncoder(type, .json, in: pool, json: json, limit: limit)
+            // Lines are for people, who may look at them on a terminal later.
+            encoder.escapesControls = format == .lines || output.isTerminal
+            return encoder
+        }
+        return TrafficText(
+            format: format,
+            toServer: try encoder(type),
+            toClient: try encoder(replyType ?? type),
+            fieldNumbers: .fieldNumbers(limit: limit, inOneLine: true)
+        )
+    }
+}
+
+/// Makes text of messages that passed, in lines or as JSON.
+struct TrafficText {
+    /// A message that cannot be decoded may be long, and is no text.
+    private static let maximumShownByteCount = 64
+
+    let format: TrafficFormat
+    /// Nil if the type is not known.
+    let toServer: MessageTextEncoder?
+    let toClient: MessageTextEncoder?
+    let fieldNumbers: MessageTextEncoder
+
+    /// Appends a line.
+    ///
+    /// - Parameter clock: the time of day, if that is known. It is for people; programs get the time of the message.
+    func append(_ passed: PassedMessage, at clock: timespec?, to output: inout [UInt8]) throws {
+        let encoder = passed.direction == .toServer ? toServer : toClient
+        let result = passed.message.withUnsafeBytes { content in
+            Result { () throws(MessageError) in try (encoder ?? fieldNumbers).text(of: content) }
+        }
+        switch format {
+        case .lines:
+            let time = clock?.clockTime ?? passed.time.inMicroseconds
+            output += "\(time) #\(passed.connection) \(passed.direction.arrow) ".utf8
+            switch result {
+            case .success(let text): output += text
+            case .failure(let error): output += Self.words(for: error, of: passed.message).utf8
+            }
+        case .json:
+            let line = TrafficLine(passed)
+            switch result {
+            case .success(let text) where encoder != nil:
+                // The message is JSON already.
+                output += try line.json.dropLast()
+                output += #","message":"#.utf8
+                output += text
+                output.append(UInt8(ascii: "}"))
+            case .success(let text): output += try line.with(fields: text).json
+            case .failure(let error): output += try line.with(error: error, of: passed.message).json
+            }
+        }
+        output.append(UInt8(ascii: "\n"))
+    }
+
+    private static func words(for error: MessageError, of message: RawMessage) -> String {
+        let bytes = message.bytes
+        let shown = bytes.prefix(maximumShownByteCount).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        let rest = bytes.count > shown.count ? " …" : ""
+        let count = bytes.count == 1 ? "1 byte" : "\(bytes.count) bytes"
+        return "cannot be decoded: \(error.words.escaped()) \(count): \(shown.joined(separator: " "))\(rest)"
+    }
+}
+
+/// What a program reads of a message that passed.
+private struct TrafficLine: Encodable {
+    let connection: Int
+    let direction: TrafficDirection
+    let time: Double
+    /// Why the message cannot be decoded.
+    private var error: String?
+    /// The message as text format with the numbers of fields, if its type is not known.
+    private var fields: String?
+    /// The message, if it cannot be decoded.
+    private var frame: Data?
+
+    init(_ passed: PassedMessage) {
+        (connection, direction, time) = (passed.connection, passed.direction, passed.time)
+    }
+
+    func with(fields: [UInt8]) -> TrafficLine {
+        var line = self
+        line.fields = String(decoding: fields, as: UTF8.self)
+        return line
+    }
+
+    func with(error: MessageError, of message: RawMessage) -> TrafficLine {
+        var line = self
+        (line.error, line.frame) = (error.words.escaped(), Data(message.bytes))
+        return line
+    }
+
+    var json: [UInt8] { get throws { try jsonLine(self) } }
+}
+
+extension Double {
+    /// Seconds with six decimals.
+    fileprivate var inMicroseconds: String {
+        let count = Int((self * 1_000_000).rounded())
+        return "\(count / 1_000_000).\(padded(count % 1_000_000, to: 6))"
+    }
+}

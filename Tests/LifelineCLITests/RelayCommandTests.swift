@@ -1,0 +1,373 @@
+import Foundation
+import Lifeline
+import LifelineMessages
+import LifelineProtos
+import LifelineTestSupport
+import Testing
+
+/// `lifeline relay` between clients and servers, and `lifeline replay`.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct RelayCommandTests {
+    private static let protos = URL(filePath: #filePath).appending(path: "../../../Protos").standardized.path
+
+    private func lifeline(_ arguments: [String], input: Data = Data()) async throws -> Program.Outcome {
+        try await Program.product("lifeline", arguments).outcome(input: input)
+    }
+
+    private func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
+
+    private func frame(_ text: String) throws -> [UInt8] {
+        try ChatMessage.with { $0.text = text }.withDelimitedBytes { Array($0) }
+    }
+
+    /// Starts a relay to a server.
+    private func relay(to endpoint: String, _ options: [String] = []) async throws -> (RunningCommand, port: Int) {
+        let relay = try RunningCommand(["relay", "--listen", "tcp://127.0.0.1:0", "--to", endpoint] + options)
+        try await relay.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
+        let line = relay.errorText.split(separator: "\n").first { $0.hasPrefix("listening on ") } ?? ""
+        return (relay, try #require(Int(line.split(separator: ":").last ?? "")))
+    }
+
+    private func end(_ relay: RunningCommand) async {
+        relay.send(SIGTERM)
+        #expect(await relay.finish() == 0, "\(relay.errorText)")
+    }
+
+    /// Runs a server that answers each message with its text twice, and ends when its client does.
+    private func withEcho(_ body: (_ endpoint: String) async throws -> Void) async throws {
+        try await withServer(
+            listeningOn: .tcp(host: "127.0.0.1", port: 0),
+            receiving: ChatMessage.self,
+            sending: ChatMessage.self
+        ) { connection in
+            for try await message in connection.messages {
+                try await connection.send(.with { $0.text = message.text + message.text })
+            }
+        } _: { server in
+            try await body("\(server.boundEndpoint)")
+        }
+    }
+
+    // MARK: What is shown
+
+    @Test func bothDirectionsAreShown() async throws {
+        try await withEcho { server in
+            let (relay, port) = try await relay(to: server, ["--format", "lines"] + chatSchema)
+            let send = ["send", "--to", "tcp://127.0.0.1:\(port)", "--both", "--quiet", "--replies", "1"]
+            for _ in 1...2 {
+                let sent = try await lifeline(send + chatMessage("one\\u009b"))
+                #expect(
+                    sent.status == 0 && text(sent.output) == "{\"text\":\"one\u{9b}one\u{9b}\"}\n",
+                    "\(sent.errorText)"
+                )
+            }
+            try await relay.wait { $0.lines.count == 4 && $0.errorText.contains("connection 2 is over") }
+            let shown = relay.lines.map { line in
+                String(line.wholeMatch(of: /[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3} (.*)/)?.output.1 ?? "\(line)")
+            }
+            // Nothing of it could control a terminal.
+            let (one, two) = (#"{"text":"one\u009b"}"#, #"{"text":"one\u009bone\u009b"}"#)
+            #expect(shown == ["#1 → \(one)", "#1 ← \(two)", "#2 → \(one)", "#2 ← \(two)"])
+            await end(relay)
+        }
+    }
+
+    @Test func aPipeGetsJSON() async throws {
+        try await withEcho { server in
+            let reply = ["--reply-type", "sample.chat.v1.ChatMessage"]
+            let (relay, port) = try await relay(to: server, chatSchema + reply)
+            let client = try await RawSocket.connect(toPort: port)
+            try await client.write(frame("one"))
+            #expect(try await client.readSome(frame("oneone").count) == frame("oneone"))
+            // A string that is no UTF-8 is none for the server either: it ends the connection.
+            try await client.write([3, 0x22, 1, 0xFF])
+            _ = try? await client.read()
+            try await relay.wait { $0.lines.count == 3 }
+            let objects = try relay.lines.map { line in
+                try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            }
+            #expect(objects.allSatisfy { $0["time"] is Double && $0["connection"] as? Int == 1 })
+            let toServer = objects.filter { $0["direction"] as? String == "toServer" }
+            let toClient = objects.filter { $0["direction"] as? String == "toClient" }
+            #expect(toServer.first?["message"] as? [String: String] == ["text": "one"])
+            #expect(toServer.last?["frame"] as? String == "IgH/" && toServer.last?["message"] == nil)
+            #expect((toServer.last?["error"] as? String)?.isEmpty == false)
+            #expect(toClient.map { $0["message"] as? [String: String] } == [["text": "oneone"]])
+            await end(relay)
+        }
+    }
+
+    /// What cannot be decoded is passed on as it is, and shown as such.
+    @Test func aFrameThatCannotBeDecodedIsPassedOn() async throws {
+        let listener = try await RawSocket.listen()
+        let (relay, port) = try await relay(
+            to: "tcp://127.0.0.1:\(listener.port)",
+            ["--format", "lines"] + chatSchema
+        )
+        let client = try await RawSocket.connect(toPort: port)
+        let sent = [2, 0x22, 9] + (try frame("a")) + [0]
+        try await client.write(sent)
+        let server = try await listener.accept()
+        #expect(try await server.readSome(sent.count) == sent)
+        try await server.write([1, 0xFF])
+        #expect(try await client.readSome(2) == [1, 0xFF])
+        try await relay.wait { $0.lines.count == 4 }
+        #expect(relay.lines[0].contains(" #1 → cannot be decoded: "), "\(relay.output)")
+        #expect(relay.lines[0].hasSuffix(" 2 bytes: 22 09"), "\(relay.output)")
+        #expect(relay.lines[1].hasSuffix(#" #1 → {"text":"a"}"#) && relay.lines[2].hasSuffix(" #1 → {}"))
+        #expect(relay.lines[3].contains(" #1 ← cannot be decoded: ") && relay.lines[3].hasSuffix(" 1 byte: ff"))
+        await relay.killAndWait()
+    }
+
+    @Test func withoutATypeFieldsHaveNumbers() async throws {
+        try await withEcho { server in
+            let expected = ["lines": #"#1 → 4: "a\302\233""#, "json": #""fields":"4: \"a\\302\\233\"""#]
+            for (format, shown) in expected {
+                let (relay, port) = try await relay(to: server, ["--format", format])
+                let client = try await RawSocket.connect(toPort: port)
+                try await client.write(frame("a\u{9b}"))
+                _ = try await client.readSome(1)
+                try await relay.wait { $0.lines.count == 2 }
+                #expect(relay.lines[0].contains(shown), "\(relay.output)")
+                await relay.killAndWait()
+            }
+        }
+    }
+
+    // MARK: How connections end
+
+    /// Its client is cut, so that it cannot take that for a regular end; the next one is served.
+    @Test func aServerThatIsNotThereCutsTheClient() async throws {
+        let serverPort = try TestPort.next()
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(serverPort)")
+        for _ in 1...2 {
+            let client = try await RawSocket.connect(toPort: port)
+            await #expect(throws: RawSocket.Failure.self) { _ = try await client.read() }
+        }
+        let words = ": 127.0.0.1:\(serverPort) refused the connection\n"
+        try await relay.wait { $0.errorText.components(separatedBy: words).count == 3 }
+        await end(relay)
+    }
+
+    @Test func theEndOfOneSideIsThatOfTheOther() async throws {
+        let listener = try await RawSocket.listen()
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
+        // A client that ends its side still gets what comes.
+        let client = try await RawSocket.connect(toPort: port)
+        let server = try await listener.accept()
+        try await client.write([1, 1])
+        try client.finish()
+        #expect(try await server.read() == [1, 1])
+        try await server.write([1, 2])
+        try server.finish()
+        #expect(try await client.read() == [1, 2])
+        try await relay.wait { $0.errorText.contains("connection 1 is over") }
+        // A server that is reset: what came before is delivered.
+        let second = try await RawSocket.connect(toPort: port)
+        let secondServer = try await listener.accept()
+        try await secondServer.write([1, 3])
+        #expect(try await second.readSome(2) == [1, 3])
+        try secondServer.reset()
+        _ = try? await second.read()
+        try await relay.wait { $0.errorText.contains("connection 2: the server reset the connection") }
+        // A client that sends no frame.
+        let third = try await RawSocket.connect(toPort: port)
+        let thirdServer = try await listener.accept()
+        try await third.write([1, 4] + [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+        #expect(try await thirdServer.read() == [1, 4])
+        try thirdServer.finish()
+        try await relay.wait { $0.errorText.contains("connection 3: the client sent ") }
+        await relay.killAndWait()
+    }
+
+    /// A client that does not read holds up its server, and nobody else, and nothing piles up in the relay.
+    @Test func aClientThatStallsHoldsItsServerUp() async throws {
+        let listener = try await RawSocket.listen()
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)", ["--format", "json"])
+        let stalled = try await RawSocket.connect(toPort: port)
+        let server = try await listener.accept()
+        let frame = [0xE8, 0x07] + [UInt8](repeating: 0, count: 1000)
+        let chunk = Array(repeatElement(frame, count: 100).joined())
+        let flood = Task { while true { try await server.write(chunk) } }
+        try await KernelSocket.wait { $0.localPort == listener.port && $0.isStuck }
+        // What a debug build has anyway, and some times the water marks of the two connections.
+        let status = try String(contentsOfFile: "/proc/\(relay.processIdentifier)/status", encoding: .utf8)
+        let peak = try #require(status.firstMatch(of: /VmHWM:\s+([0-9]+) kB/)?.output.1).description
+        #expect(try #require(Int(peak)) < 200_000, "kB")
+        let other = try await RawSocket.connect(toPort: port)
+        let otherServer = try await listener.accept()
+        try await otherServer.write([1, 2])
+        #expect(try await other.readSome(2) == [1, 2])
+        flood.cancel()
+        try server.reset()
+        try stalled.reset()
+        await relay.killAndWait()
+    }
+
+    // MARK: Sessions
+
+    /// Calls of each kind pass, and what passes are frames of sessions.
+    @Test func sessionsPass() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let schema = ["--proto", "\(Self.protos)/lifeline/session/v1/session.proto", "-I", Self.protos]
+        let (relay, port) = try await relay(to: endpoint, schema + ["--type", "lifeline.session.v1.Frame"])
+        let to = "tcp://127.0.0.1:\(port)"
+        let echo = try await call(to, "Echo", "--data", #"{"text": "one"}"#)
+        #expect(echo.status == 0 && text(echo.output) == "{\"text\":\"one\",\"count\":\"1\"}\n", "\(echo.errorText)")
+        let watch = try await call(to, "Watch", "--data", #"{"count": 3, "interval": "0.001s"}"#)
+        #expect(watch.status == 0 && text(watch.output).split(separator: "\n").count == 3, "\(watch.errorText)")
+        let talk = try RunningCommand(["call", to, "Room/Talk", "--name", "Ada"])
+        try talk.type(#"{"text": "Hello"}"#)
+        try await talk.wait { $0.output.contains(#""from":"Ada","text":"Hello""#) }
+        try talk.endInput()
+        #expect(await talk.finish() == 0, "\(talk.errorText)")
+        try await relay.wait { $0.errorText.contains("connection 3 is over") }
+        #expect(relay.lines.first?.contains(#""direction":"toServer","#) == true)
+        #expect(relay.lines.first?.contains(#""message":{"hello":{"#) == true, "\(relay.lines.first ?? "")")
+        #expect(relay.lines.contains { $0.contains(#""direction":"toClient","#) && $0.contains(#"{"welcome":{"#) })
+        #expect(!relay.output.contains(#""error""#), "all of it is decoded")
+        await relay.killAndWait()
+        await server.killAndWait()
+    }
+
+    // MARK: Records
+
+    @Test func whatIsRecordedIsPrintedAndSentAgain() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            try await withEcho { server in
+                let options = ["--record", record]
+                for run in 1...2 {
+                    let (relay, port) = try await relay(to: server, options)
+                    let client = try await RawSocket.connect(toPort: port)
+                    for number in 1...run {
+                        let text = "\(run)\(number)\u{9b}"
+                        try await client.write(frame(text))
+                        #expect(try await client.readSome(frame(text + text).count) == frame(text + text))
+                    }
+                    await relay.killAndWait()
+                    // A line that the end has cut.
+                    let file = try #require(FileHandle(forWritingAtPath: record))
+                    try file.seekToEnd()
+                    try file.write(contentsOf: Data("{\"time\":".utf8))
+                    try file.close()
+                }
+                let printed = try await lifeline(["replay", record, "--format", "lines"] + chatSchema)
+                #expect(printed.status == 0, "\(printed.errorText)")
+                let shown = text(printed.output).split(separator: "\n").map { line in
+                    String(line.wholeMatch(of: /[0-9]+\.[0-9]{6} (.*)/)?.output.1 ?? line)
+                }
+                func texts(_ connection: Int, _ text: String) -> [String] {
+                    let text = text + "\\u009b"
+                    return [
+                        "#\(connection) → {\"text\":\"\(text)\"}", "#\(connection) ← {\"text\":\"\(text)\(text)\"}",
+                    ]
+                }
+                #expect(shown == texts(1, "11") + texts(2, "21") + texts(2, "22"))
+                let words = { (line: Int) in
+                    "lifeline: left out line \(line) of \(record), which is no recorded message\n"
+                }
+                #expect(printed.errorText == words(3) + words(8))
+                let one = try await lifeline(["replay", record, "--connection", "1"] + chatSchema)
+                #expect(text(one.output).split(separator: "\n").count == 2)
+                let none = try await lifeline(["replay", record, "--connection", "3"])
+                #expect(none.status == 65 && none.errorText.contains("There is no message of connection 3 in "))
+
+                let again =
+                    ["replay", record, "--to", server, "--as-fast-as-possible", "--connection", "2"] + chatSchema
+                let replayed = try await lifeline(again)
+                #expect(replayed.status == 0, "\(replayed.errorText)")
+                let replies = ["21", "22"].map { "{\"text\":\"\($0)\u{9b}\($0)\u{9b}\"}\n" }.joined()
+                #expect(text(replayed.output) == replies)
+                #expect(replayed.errorText.hasSuffix("sent 2 messages of connection 2; 2 replies came, as recorded\n"))
+                let first = try await lifeline(["replay", record, "--to", server, "--speed", "1000", "--quiet"])
+                #expect(first.status == 0 && text(first.output).contains("11"), "\(first.errorText)")
+            }
+        }
+    }
+
+    @Test func anotherNumberOfRepliesIs65() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            let line = { (direction: String, time: String) in
+                #"{"connection":4,"direction":"\#(direction)","frame":"IgFh","time":\#(time)}"# + "\n"
+            }
+            let lines = line("toServer", "1.5") + line("toClient", "1.6") + line("toClient", "1.7")
+            try Data(lines.utf8).write(to: URL(filePath: record))
+            try await withEcho { server in
+                let outcome = try await lifeline(["replay", record, "--to", server, "--wait", "0.01"])
+                #expect(outcome.status == 65)
+                let words = "sent 1 message of connection 4; 1 reply came, and 2 were recorded."
+                #expect(
+                    outcome.errorText == "lifeline: Another number of replies: \(words)\n",
+                    "\(outcome.errorText)"
+                )
+            }
+            let absent = "127.0.0.1:\(try TestPort.next())"
+            let outcome = try await lifeline(["replay", record, "--to", "tcp://\(absent)"])
+            #expect(outcome.status == 69)
+            #expect(outcome.errorText.contains("\(absent) refused the connection."), "\(outcome.errorText)")
+        }
+    }
+
+    /// The pauses between messages are those that were recorded, or shorter by --speed.
+    @Test func theRecordedPaceIsKept() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            let lines = ["5", "5.2", "5.4"].map {
+                #"{"connection":1,"direction":"toServer","frame":"IgFh","time":\#($0)}"# + "\n"
+            }
+            try Data(lines.joined().utf8).write(to: URL(filePath: record))
+            for (options, shortest) in [([], 0.4), (["--speed", "4"], 0.1)] as [([String], Double)] {
+                let listener = try await RawSocket.listen()
+                let to = ["replay", record, "--to", "tcp://127.0.0.1:\(listener.port)", "--wait", "10"] + options
+                async let outcome = lifeline(to)
+                let server = try await listener.accept()
+                #expect(try await server.readSome(4) == [3, 0x22, 1, 0x61])
+                let start = ContinuousClock.now
+                _ = try await server.read()
+                // Both clocks are those of this machine, but each reads them a little later than it was.
+                #expect((ContinuousClock.now - start) / .seconds(1) > shortest * 0.9)
+                try server.finish()
+                #expect(try await outcome.status == 0)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ["relay", "--listen", "tcp://127.0.0.1:0"],
+        ["relay", "--listen", "tls://127.0.0.1:0", "--to", "tcp://127.0.0.1:1"],
+        ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ca", "ca.pem"],
+        ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--reply-type", "A"],
+        [
+            "relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--framing", "head-line", "--record",
+            "/tmp/no-such-record",
+        ],
+        ["replay"],
+        ["replay", "file", "--speed", "2"],
+        ["replay", "file", "--connection", "0"],
+        ["replay", "file", "--to", "tcp://127.0.0.1:1", "--format", "json"],
+        ["replay", "file", "--to", "tcp://127.0.0.1:1", "--speed", "-1"],
+        ["replay", "file", "--to", "tcp://127.0.0.1:1", "--speed", "1", "--as-fast-as-possible"],
+    ])
+    func wrongUsageIs64(arguments: [String]) async throws {
+        let outcome = try await lifeline(arguments)
+        #expect(outcome.status == 64)
+        #expect(outcome.errorText.contains("--help"), "\(outcome.errorText)")
+    }
+
+    /// Heads and all.
+    @Test func olderFramingsPass() async throws {
+        let listener = try await RawSocket.listen()
+        let options = ["--framing", "fixed-header", "--format", "lines"] + chatSchema
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)", options)
+        let client = try await RawSocket.connect(toPort: port)
+        let server = try await listener.accept()
+        let content: [UInt8] = [0x22, 1, 0x61]
+        let request: [UInt8] = [0, 0, 5, 0, 0, 0, 4, 7, 0, 0, 0, 3] + content
+        try await client.write(request)
+        #expect(try await server.readSome(request.count) == request)
+        let response: [UInt8] = [0, 0, 5, 0, 0, 0, 0, 9, 0, 0, 4, 7, 0, 0, 0, 3] + content
+        try await server.write(response)
+        #expect(try await client.readSome(response.count) == response)
+        try await relay.wait { $0.lines.count == 2 }
+        #expect(relay.lines.allSatisfy { $0.hasSuffix(#"{"text":"a"}"#) })
+        await relay.killAndWait()
+    }
+}
