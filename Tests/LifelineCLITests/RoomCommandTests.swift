@@ -173,6 +173,27 @@ import Testing
         await server.killAndWait()
     }
 
+    /// A line is sent when it is typed. One that is wrong is told, even one that leaves something open, and the call goes on.
+    @Test func requestsAreTypedOnATerminal() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let terminal = try Terminal()
+        let command = ["call", endpoint, "Room/Talk", "--name", "Ada"]
+        let ada = try RunningCommand(command, after: "exec 0<>\(terminal.path)")
+        try terminal.type(says("Hello") + "\n")
+        try await ada.wait { try said($0.lines) == ["Ada: Hello"] }
+        #expect(ada.errorText.isEmpty)
+        try terminal.type("{\"text\": \"open\n\n{\"txt\": \"x\"}\n" + says("two") + says("three") + "\n")
+        try await ada.wait { try said($0.lines) == ["Ada: Hello", "Ada: two", "Ada: three"] }
+        let errors = ada.errorText.split(separator: "\n")
+        let words = { (line: Int) in "lifeline: not sent: Cannot encode message 2 of standard input, at line \(line). "
+        }
+        #expect(errors.count == 2 && errors[0].hasPrefix(words(2)) && errors[1].hasPrefix(words(4)), "\(errors)")
+        // Ctrl-D.
+        try terminal.type("\u{4}")
+        #expect(await ada.finish() == 0, "\(ada.errorText)")
+        await server.killAndWait()
+    }
+
     /// The call ends, and not only the command: the room has lost its visitor.
     @Test(arguments: ["Talk", "SayAll"])
     func anInterruptEndsTheCall(method: String) async throws {

@@ -21,7 +21,9 @@ struct CallCommand: AsyncParsableCommand {
               a push to the server: each request is a push; ends when the server has processed all of them
               pushes from the server: prints them as they come; with the full name of the method, from the first one on
 
-            Without --data, streams of requests come from standard input, and others are one request without fields.
+            Without --data, streams of requests come from standard input, and others are one request without fields. On a \
+            terminal, each line that is typed is sent at once, and Ctrl-D ends the sending; a line that is wrong is told and \
+            not sent, and the call goes on.
 
             With --count, a method with one reply is called so often, with --concurrency calls at once; in place of the \
             replies, the command prints how long they took. Of other methods, --count is how many replies are printed.

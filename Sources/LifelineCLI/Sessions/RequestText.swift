@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LifelineMessages
 internal import LifelineReflection
 
@@ -31,7 +32,8 @@ enum RequestText {
     fileprivate func input(_ decoder: MessageTextDecoder, limit: Int) throws(CommandFailure) -> TextInput {
         switch self {
         case .literal(let json): TextInput(json, of: name, decoder, byteLimit: limit)
-        case .standardInput: TextInput(.standardInput(), decoder, byteLimit: limit)
+        case .standardInput:
+            TextInput(.standardInput(), decoder, byteLimit: limit, isTyped: isatty(STDIN_FILENO) == 1)
         case .file(let path): TextInput(try InputFile(path: path), decoder, byteLimit: limit)
         }
     }

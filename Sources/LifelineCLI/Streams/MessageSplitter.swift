@@ -42,10 +42,12 @@ struct MessageSplitter {
         }
     }
 
-    /// Appends the message that the end of the input ends.
+    /// Appends the message that the end of the input ends. What comes then is another text, whose lines are counted on.
     mutating func finish(into pieces: inout [Piece]) {
         switch form {
-        case .json: if !text.isEmpty { take(into: &pieces) }
+        case .json:
+            if !text.isEmpty { take(into: &pieces) }
+            json = JSONState()
         case .text: if isSeparator(text[lineStart...]) || text.hasContent { takeText(into: &pieces) }
         }
     }

@@ -30,23 +30,35 @@ struct TextInput {
     private let file: OpenFile?
     /// What is still to be read of that.
     private var literal: [UInt8]
+    /// What was typed of a line that is not yet ended.
+    private var line: [UInt8] = []
     private let encoder: FrameEncoder
     private var reader: TextMessageReader
+    /// Whether somebody types the text: a line that is wrong is told, and the next one can be right.
+    private let isTyped: Bool
 
-    /// - Parameter byteLimit: the most bytes of an encoded message.
-    init(_ file: consuming InputFile, _ decoder: MessageTextDecoder, byteLimit: Int) {
+    /// - Parameters:
+    ///   - byteLimit: the most bytes of an encoded message.
+    ///   - isTyped: whether somebody types the text, line by line.
+    init(_ file: consuming InputFile, _ decoder: MessageTextDecoder, byteLimit: Int, isTyped: Bool = false) {
         let file = OpenFile(file)
-        self.init(file, [], of: file.name, decoder, byteLimit: byteLimit)
+        self.init(file, [], of: file.name, decoder, byteLimit: byteLimit, isTyped: isTyped)
     }
 
     /// - Parameter option: the option, as the user calls it.
     init(_ text: String, of option: String, _ decoder: MessageTextDecoder, byteLimit: Int) {
-        self.init(nil, Array(text.utf8), of: option, decoder, byteLimit: byteLimit)
+        self.init(nil, Array(text.utf8), of: option, decoder, byteLimit: byteLimit, isTyped: false)
     }
 
-    private init(_ file: OpenFile?, _ literal: [UInt8], of name: String, _ decoder: MessageTextDecoder, byteLimit: Int)
-    {
-        (self.file, self.literal) = (file, literal)
+    private init(
+        _ file: OpenFile?,
+        _ literal: [UInt8],
+        of name: String,
+        _ decoder: MessageTextDecoder,
+        byteLimit: Int,
+        isTyped: Bool
+    ) {
+        (self.file, self.literal, self.isTyped) = (file, literal, isTyped)
         encoder = FrameEncoder(maximumFrameLength: byteLimit)
         reader = TextMessageReader(decoder, of: name, limit: byteLimit)
     }
@@ -62,11 +74,38 @@ struct TextInput {
             chunk = literal
             literal = []
         }
-        try reader.read(chunk) { message in
+        if isTyped {
+            readLines(chunk, into: &messages)
+        } else {
+            try read(chunk, into: &messages)
+        }
+        return chunk.isEmpty
+    }
+
+    private mutating func read(_ text: [UInt8], into messages: inout [RawMessage]) throws(CommandFailure) {
+        try reader.read(text) { message in
             let bytes = try message.serializedBytes()
             try encoder.checkPayload(ofLength: bytes.count)
             messages.append(RawMessage(bytes: bytes))
         }
-        return chunk.isEmpty
+    }
+
+    /// Reads the lines that end in a chunk, each as a text of its own, so that what one of them leaves open does not swallow
+    /// the next.
+    private mutating func readLines(_ chunk: [UInt8], into messages: inout [RawMessage]) {
+        line += chunk
+        while let end = line.firstIndex(of: UInt8(ascii: "\n"))
+            ?? (chunk.isEmpty && !line.isEmpty ? line.count - 1 : nil)
+        {
+            let text = Array(line[...end])
+            line.removeFirst(text.count)
+            do throws(CommandFailure) {
+                try read(text, into: &messages)
+                try read([], into: &messages)
+            } catch {
+                reader.skip()
+                writeErrorLine(TerminalStyle.error.line("lifeline: not sent: \(error.message.escaped(limit: .max))"))
+            }
+        }
     }
 }

@@ -31,6 +31,12 @@ struct TextMessageReader {
         try result.get()
     }
 
+    /// Forgets what has begun, so that the next text begins anew.
+    mutating func skip() {
+        var pieces: [MessageSplitter.Piece] = []
+        splitter.finish(into: &pieces)
+    }
+
     private mutating func split(
         _ chunk: [UInt8],
         into pieces: inout [MessageSplitter.Piece]
