@@ -6,3 +6,8 @@ func jsonLine(_ value: some Encodable) throws -> [UInt8] {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return [UInt8](try encoder.encode(value))
 }
+
+/// Writes a JSON object in a line to standard error.
+func writeErrorLine(json value: some Encodable) throws {
+    writeErrorLine(String(decoding: try jsonLine(value), as: UTF8.self))
+}

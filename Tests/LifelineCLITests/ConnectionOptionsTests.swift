@@ -161,6 +161,32 @@ import Testing
         }
     }
 
+    // MARK: Reports for programs
+
+    @Test func reportsAreJSON() async throws {
+        try await withEcho { endpoint in
+            let send = ["send", "--to", endpoint, "--json", "--both", "--replies", "1", "--quiet"]
+            let outcome = try await lifeline(send + chatMessage("one"))
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+            let reports = outcome.errorText.split(separator: "\n")
+            let sent = #"{"lostConnections":0,"sent":1,"undelivered":0}"#
+            #expect(reports == [#"{"leftOut":0,"received":1}"#, sent[...]])
+        }
+        let absent = "tcp://127.0.0.1:\(try TestPort.next())"
+        let failed = try await lifeline(["send", "--to", absent, "--json", "--attempts", "1"] + chatMessage("one"))
+        #expect(failed.status == 69)
+        #expect(
+            failed.errorText.hasPrefix(#"{"lostConnections":0,"sent":0,"undelivered":0}"# + "\n"),
+            "\(failed.errorText)"
+        )
+        try await withGreeter { endpoint in
+            let receive = ["receive", "--to", endpoint, "--count", "2", "--json", "--quiet"] + chatSchema
+            let outcome = try await lifeline(receive)
+            #expect(outcome.status == 0)
+            #expect(outcome.errorText == #"{"leftOut":0,"received":2}"# + "\n")
+        }
+    }
+
     // MARK: Both directions
 
     /// A server that answers each message with its text twice.

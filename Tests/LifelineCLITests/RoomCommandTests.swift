@@ -347,6 +347,15 @@ import Testing
 
                 """
             #expect(outcome.status == 0 && text(outcome) == expected, "\(text(outcome)) \(outcome.errorText)")
+            let json = try await Program.product("lifeline", ["describe", "Buy", "--proto", path, "--json"]).outcome()
+            let objects = try lines(json).map { line in
+                try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            }
+            #expect(objects.map { $0["kind"] as? String } == ["method", "message"], "\(json.errorText)")
+            #expect(objects.map { $0["name"] as? String } == ["acme.Shop.Buy", "acme.Order"])
+            #expect((objects[0]["declaration"] as? [String: Any])?["inputType"] as? String == ".acme.Order")
+            let fields = (objects[1]["declaration"] as? [String: Any])?["field"] as? [[String: Any]]
+            #expect(fields?.first?["name"] as? String == "names")
             let service = try await Program.product("lifeline", ["describe", "Shop", "--proto", path]).outcome()
             #expect(text(service).hasPrefix("// Sells things.\nservice Shop {\n  // Buys one.\n  rpc Buy(acme.Order) "))
             let list = try await Program.product("lifeline", ["list", "--proto", path]).outcome()

@@ -199,7 +199,9 @@ import Testing
             await client.close()
             try await running
             await watcher.run()
-            let failure = await #expect(throws: CommandFailure.self) { try await watcher.finish(sentCount: 0) }
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await watcher.finish(sentCount: 0, isJSON: false)
+            }
             #expect(failure?.status == .unavailable)
         }
     }

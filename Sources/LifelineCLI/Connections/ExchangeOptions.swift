@@ -21,6 +21,9 @@ struct ExchangeOptions: ParsableArguments {
 
     @OptionGroup var steps: StepOptions
 
+    @Flag(help: "At the end, tell how many messages there were, as JSON objects on standard error.")
+    var json = false
+
     /// - Parameters:
     ///   - attempts: how often to try to connect in a row.
     ///   - tls: whom to trust, and what to show.

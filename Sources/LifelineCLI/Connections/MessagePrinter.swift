@@ -97,7 +97,15 @@ actor MessagePrinter {
     nonisolated func finishOutput() { output.begin() }
 
     /// Tells how it went.
-    func reportEnd() { messages.reportEnd() }
+    ///
+    /// - Parameter isJSON: whether a program reads that.
+    func reportEnd(isJSON: Bool) throws {
+        if isJSON {
+            try messages.reportEndAsJSON()
+        } else {
+            messages.reportEnd()
+        }
+    }
 }
 
 extension Client {

@@ -21,6 +21,8 @@ struct ReceiveCommand: AsyncParsableCommand {
             With --to it connects to a server that listens. A connection that is lost is made again, with 1 s, 2 s, 4 s and \
             so on between attempts, and a line on standard error for each step. What is no message ends the command.
 
+            With --json, the last line on standard error is an object with the counts received and leftOut.
+
             It runs until --count messages have come, the time of --for is over, or it is interrupted; with --to also until \
             all --attempts to connect are used up.
 
@@ -165,7 +167,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             try await connect(to: parseEndpoint(to), printer, pool, carrier)
         }
         printer.finishOutput()
-        await printer.reportEnd()
+        try await printer.reportEnd(isJSON: exchange.json)
     }
 
     // MARK: Listening

@@ -25,6 +25,9 @@ struct SendCommand: AsyncParsableCommand {
             everything in the receiver's system. With --both it prints the messages that come back, until the receiver \
             ends the connection, there are --replies of them, the time of --for is over, or it is interrupted.
 
+            With --json, the last lines on standard error are an object with the counts received and leftOut, where \
+            there is --both, and one with sent, lostConnections and, where that is known, undelivered.
+
             Over tls:// and wss:// the server's certificate must be valid, made out to HOST, and vouched for by an \
             authority of the system's or of --ca. One that is refused is not tried again. To pin the key of a certificate, take the last \
             line of
@@ -170,9 +173,9 @@ struct SendCommand: AsyncParsableCommand {
         try await running
         await receiving
         stopping.cancel()
-        await printer?.reportEnd()
+        try await printer?.reportEnd(isJSON: exchange.json)
         try await stopping.value
-        try await watcher.finish(sentCount: sentCount)
+        try await watcher.finish(sentCount: sentCount, isJSON: exchange.json)
         if let failure { throw failure }
         printer?.finishOutput()
     }

@@ -95,12 +95,25 @@ struct SendRecord {
         return "\(outcome); \(hasGaps ? "at least " : "")\(losses) lost"
     }
 
+    /// How it went, for a program.
+    func report(sentCount: Int) -> SendReport {
+        SendReport(sent: sentCount, lostConnections: lossCount, undelivered: undeliveredCount)
+    }
+
     /// Why the command fails: it has given up with messages left to send, or the last connection broke.
     func failure(in words: StepWords) -> CommandFailure? {
         if let giveUpReason, !isSendingFinished { return words.failure(forGivingUp: giveUpReason) }
         // Over TLS 1.3 a client that is refused learns it when it has sent.
         return lastFailure.map { words.failure(for: $0) }
     }
+}
+
+/// What `send --json` tells at its end.
+struct SendReport: Encodable {
+    let sent: Int
+    let lostConnections: Int
+    /// Nil where nobody knows.
+    let undelivered: Int?
 }
 
 extension TransitionReason {

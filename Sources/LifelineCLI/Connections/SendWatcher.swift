@@ -48,11 +48,14 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
 
     /// Tells how it went.
     ///
+    /// - Parameter isJSON: whether a program reads that.
     /// - Throws: `CommandFailure` when no connection could be made any more, or the last one broke.
-    func finish(sentCount: Int) throws(CommandFailure) {
+    func finish(sentCount: Int, isJSON: Bool) throws {
         record.clientClosed()
         printHeldLines()
-        if let summary = record.summary(sentCount: sentCount), !isQuiet {
+        if isJSON {
+            try writeErrorLine(json: record.report(sentCount: sentCount))
+        } else if let summary = record.summary(sentCount: sentCount), !isQuiet {
             writeErrorLine(TerminalStyle.step.line("lifeline: \(summary)"))
         }
         if let failure = record.failure(in: words) { throw failure }

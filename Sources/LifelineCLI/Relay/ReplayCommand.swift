@@ -68,6 +68,9 @@ struct ReplayCommand: AsyncParsableCommand {
     @Flag(help: "Do not tell how many replies have come when there are as many as were recorded.")
     var quiet = false
 
+    @Flag(help: "At the end, tell how many messages and replies there were, as a JSON object on standard error.")
+    var json = false
+
     func validate() throws {
         if let connection, connection < 1 { throw ValidationError("--connection must be at least 1.") }
         if let speed, !(0...1e9).contains(speed) { throw ValidationError("--speed must be 0 to 1,000,000,000.") }
@@ -80,10 +83,11 @@ struct ReplayCommand: AsyncParsableCommand {
             if format != nil {
                 throw ValidationError("--format goes without --to; replies are printed as JSON or text.")
             }
-        } else if speed != nil || asFastAsPossible || wait != nil || quiet || proxy.proxy != nil || proxy.noProxy
+        } else if speed != nil || asFastAsPossible || wait != nil || quiet || json || proxy.proxy != nil
+            || proxy.noProxy
             || tls.trust.isGiven || tls.identity.certificate != nil
         {
-            throw ValidationError("--speed, --wait, --quiet, --proxy and those of TLS go with --to.")
+            throw ValidationError("--speed, --wait, --quiet, --json, --proxy and those of TLS go with --to.")
         }
     }
 
@@ -221,15 +225,26 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 
     private func report(_ sentCount: Int, _ replyCount: Int, _ recordedCount: Int, of number: Int) throws {
+        if json {
+            let report = ReplayReport(sent: sentCount, replies: replyCount, recordedReplies: recordedCount)
+            try writeErrorLine(json: report)
+        }
         let sent = "sent \(sentCount == 1 ? "1 message" : "\(sentCount) messages") of connection \(number)"
         let came = replyCount == 1 ? "1 reply came" : "\(replyCount) replies came"
         if replyCount == recordedCount {
-            if !quiet { writeErrorLine(TerminalStyle.step.line("lifeline: \(sent); \(came), as recorded")) }
+            if !quiet, !json { writeErrorLine(TerminalStyle.step.line("lifeline: \(sent); \(came), as recorded")) }
             return
         }
         let recorded = recordedCount == 1 ? "1 was recorded" : "\(recordedCount) were recorded"
         throw CommandFailure(status: .badData, message: "Another number of replies: \(sent); \(came), and \(recorded).")
     }
+}
+
+/// What `replay --json` tells at its end.
+private struct ReplayReport: Encodable {
+    let sent: Int
+    let replies: Int
+    let recordedReplies: Int
 }
 
 /// Counts the replies that have come.

@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import Lifeline
+internal import LifelineDescriptorTypes
+internal import LifelineMessages
 internal import LifelineReflection
 
 struct DescribeCommand: AsyncParsableCommand {
@@ -14,6 +16,7 @@ struct DescribeCommand: AsyncParsableCommand {
               lifeline describe Room/Echo tcp://127.0.0.1:7000
               lifeline describe sample.room.v1.Room tcp://127.0.0.1:7000
               lifeline describe NewsItem --proto room.proto
+              lifeline describe NewsItem --proto room.proto --json | jq -r '.declaration.field[].name'
 
             Exit codes: as those of `lifeline call`.
             """
@@ -25,6 +28,9 @@ struct DescribeCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The server.", valueName: "url"))
     var url: String?
 
+    @Flag(help: "Print a JSON object a line: kind, name, and the declaration as descriptor.proto has it.")
+    var json = false
+
     @OptionGroup(title: "Schema") var schema: SchemaOptions
 
     @OptionGroup(title: "Connection") var session: SessionArguments
@@ -34,7 +40,8 @@ struct DescribeCommand: AsyncParsableCommand {
     func run() async throws {
         try await exitingOnFailure {
             let schema = try await session.schema(from: schema, orServer: url)
-            try await OutputFile.standardOutput.write(Array(try schema.declaration(of: name).utf8))
+            let text = json ? try schema.declarationJSON(of: name) : try schema.declaration(of: name)
+            try await OutputFile.standardOutput.write(Array(text.utf8))
         }
     }
 }
@@ -44,10 +51,8 @@ extension Schema {
     ///
     /// - Throws: `CommandFailure`, which names other declarations.
     fileprivate func declaration(of name: String) throws(CommandFailure) -> String {
-        let all = pool.files.flatMap(\.declarations)
-        let declaration = try find("declaration", named: name, among: all, by: \.fullName)
         var printer = DeclarationPrinter()
-        switch declaration {
+        switch try declaration(named: name) {
         case .service(let service): printer.print(service)
         case .message(let message): printer.print(message)
         case .enumeration(let enumeration): printer.print(enumeration)
@@ -57,6 +62,25 @@ extension Schema {
             if let reply = method.outputType, reply != method.inputType { printer.print(reply) }
         }
         return printer.text
+    }
+}
+
+extension Schema {
+    private func declaration(named name: String) throws(CommandFailure) -> Declaration {
+        try find("declaration", named: name, among: pool.files.flatMap(\.declarations), by: \.fullName)
+    }
+
+    /// A declaration for programs, in a line; of a method, its request and its reply in lines of their own.
+    ///
+    /// - Throws: `CommandFailure`, which names other declarations.
+    fileprivate func declarationJSON(of name: String) throws -> String {
+        let declaration = try declaration(named: name)
+        var all = [declaration]
+        if case .method(let method) = declaration {
+            if let request = method.inputType { all.append(.message(request)) }
+            if let reply = method.outputType, reply != method.inputType { all.append(.message(reply)) }
+        }
+        return try all.map { "\(try $0.json)\n" }.joined()
     }
 }
 
@@ -73,6 +97,34 @@ private enum Declaration {
         case .message(let message): message.fullName
         case .enumeration(let enumeration): enumeration.fullName
         }
+    }
+}
+
+extension Declaration {
+    fileprivate var json: String {
+        get throws {
+            let (kind, content) =
+                switch self {
+                case .service(let service): ("service", try service.proto?.jsonString())
+                case .method(let method): ("method", try method.proto?.jsonString())
+                case .message(let message): ("message", try message.proto.jsonString())
+                case .enumeration(let enumeration): ("enum", try enumeration.proto.jsonString())
+                }
+            let head = String(decoding: try jsonLine(["kind": kind, "name": fullName]), as: UTF8.self)
+            // The declaration is JSON already. Names are a server's, which may say anything.
+            let line = "\(head.dropLast()),\"declaration\":\(content ?? "{}")}"
+            return String(decoding: Array(line.utf8).escapedControls, as: UTF8.self)
+        }
+    }
+}
+
+extension ServiceDescriptor {
+    fileprivate var proto: Google_Protobuf_ServiceDescriptorProto? { file.proto.service.first { $0.name == name } }
+}
+
+extension MethodDescriptor {
+    fileprivate var proto: Google_Protobuf_MethodDescriptorProto? {
+        service.proto?.method.first { $0.name == name }
     }
 }
 

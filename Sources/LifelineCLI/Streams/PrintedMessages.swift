@@ -17,6 +17,11 @@ struct PrintedMessages {
     /// The text of a message may be many times as long as its encoding: so much is written at once.
     static let batchLength = 256 << 10
 
+    private struct Report: Encodable {
+        let received: Int
+        let leftOut: Int
+    }
+
     private let form: PrintedForm
     private let maximumCount: Int
     private let skipsBadMessages: Bool
@@ -61,5 +66,10 @@ struct PrintedMessages {
             let all = count + badCount
             writeErrorLine("lifeline: left out \(badCount) of \(all) messages, which cannot be decoded")
         }
+    }
+
+    /// Tells a program how it went.
+    func reportEndAsJSON() throws {
+        try writeErrorLine(json: Report(received: count, leftOut: badCount))
     }
 }
