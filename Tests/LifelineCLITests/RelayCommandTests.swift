@@ -96,6 +96,23 @@ import Testing
         }
     }
 
+    @Test func aTerminalGetsLines() async throws {
+        try await withEcho { server in
+            let terminal = try Terminal()
+            let command = ["relay", "--listen", "tcp://127.0.0.1:0", "--to", server] + chatSchema
+            let relay = try RunningCommand(command, after: "exec 1<>\(terminal.path)")
+            try await relay.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
+            let port = try #require(Int(relay.errorText.split(whereSeparator: { ":\n".contains($0) }).last ?? ""))
+            let client = try await RawSocket.connect(toPort: port)
+            try await client.write(frame("one"))
+            var screen = ""
+            while screen.count(where: \.isNewline) < 2 { screen += await terminal.read() }
+            let lines = screen.split(whereSeparator: \.isNewline)
+            #expect(lines[0].hasSuffix(#" #1 → {"text":"one"}"#) && lines[1].hasSuffix(#" #1 ← {"text":"oneone"}"#))
+            await relay.killAndWait()
+        }
+    }
+
     /// What cannot be decoded is passed on as it is, and shown as such.
     @Test func aFrameThatCannotBeDecodedIsPassedOn() async throws {
         let listener = try await RawSocket.listen()
@@ -226,6 +243,23 @@ import Testing
         #expect(relay.lines.contains { $0.contains(#""direction":"toClient","#) && $0.contains(#"{"welcome":{"#) })
         #expect(!relay.output.contains(#""error""#), "all of it is decoded")
         await relay.killAndWait()
+        await server.killAndWait()
+    }
+
+    @Test func otherTransportsAreCarriedOver() async throws {
+        let (server, endpoint) = try await RunningCommand.serve(on: "ws://127.0.0.1:0/room")
+        try await withTemporaryPath { socket in
+            let relay = try RunningCommand(["relay", "--listen", "unix://\(socket)", "--to", endpoint])
+            try await relay.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
+            let echo = try await call("unix://\(socket)", "Echo", "--data", #"{"text": "one"}"#)
+            #expect(
+                echo.status == 0 && text(echo.output) == "{\"text\":\"one\",\"count\":\"1\"}\n",
+                "\(echo.errorText)"
+            )
+            try await relay.wait { $0.errorText.contains("connection 1 is over") }
+            #expect(relay.lines.first?.contains(#""direction":"toServer","#) == true)
+            await relay.killAndWait()
+        }
         await server.killAndWait()
     }
 

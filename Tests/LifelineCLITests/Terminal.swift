@@ -1,6 +1,6 @@
 import Foundation
 
-/// A pseudo-terminal, at which a test types.
+/// A pseudo-terminal, at which a test types and reads.
 final class Terminal: Sendable {
     /// Of the terminal, as a command opens it.
     let path: String
@@ -16,6 +16,15 @@ final class Terminal: Sendable {
         }
         path = "/dev/pts/\(number)"
         keyboard = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    /// Waits for what is shown next, on a thread that may block.
+    func read() async -> String {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [keyboard] in
+                continuation.resume(returning: String(decoding: keyboard.availableData, as: UTF8.self))
+            }
+        }
     }
 
     func type(_ text: String) throws { try keyboard.write(contentsOf: Data(text.utf8)) }
