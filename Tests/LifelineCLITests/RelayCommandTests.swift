@@ -278,10 +278,11 @@ import Testing
                         #expect(try await client.readSome(frame(text + text).count) == frame(text + text))
                     }
                     await relay.killAndWait()
-                    // A line that the end has cut.
+                    // A time that no clock can show, and a line that the end has cut.
                     let file = try #require(FileHandle(forWritingAtPath: record))
                     try file.seekToEnd()
-                    try file.write(contentsOf: Data("{\"time\":".utf8))
+                    let bad = #"{"time":1e300,"connection":1,"direction":"toServer","frame":""}"#
+                    try file.write(contentsOf: Data("\(bad)\n{\"time\":".utf8))
                     try file.close()
                 }
                 let printed = try await lifeline(["replay", record, "--format", "lines"] + chatSchema)
@@ -299,7 +300,7 @@ import Testing
                 let words = { (line: Int) in
                     "lifeline: left out line \(line) of \(record), which is no recorded message\n"
                 }
-                #expect(printed.errorText == words(3) + words(8))
+                #expect(printed.errorText == words(3) + words(4) + words(9) + words(10))
                 let one = try await lifeline(["replay", record, "--connection", "1"] + chatSchema)
                 #expect(text(one.output).split(separator: "\n").count == 2)
                 let none = try await lifeline(["replay", record, "--connection", "3"])

@@ -33,6 +33,8 @@ struct TrafficRecordReader {
     private var lineNumber = 0
     private var isAtEnd = false
     private let isQuiet: Bool
+    /// A thousand years, in seconds: what is longer is no time, and might not fit the numbers that it is printed with.
+    private let maximumTime = 3e10
 
     /// - Parameter isQuiet: whether nothing is told of lines that are none.
     /// - Throws: `CommandFailure` when the file cannot be opened.
@@ -73,7 +75,7 @@ struct TrafficRecordReader {
         lineNumber += 1
         if line.isEmpty { return nil }
         if let recorded = try? JSONDecoder().decode(RecordedMessage.self, from: Data(line)), recorded.connection > 0,
-            recorded.time.isFinite
+            (0...maximumTime).contains(recorded.time)
         {
             return PassedMessage(recorded)
         }
