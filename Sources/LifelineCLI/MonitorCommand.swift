@@ -22,7 +22,7 @@ struct MonitorCommand: AsyncParsableCommand {
 
             Examples:
               lifeline monitor
-              lifeline monitor --count 1                                  (the network as it is)
+              lifeline monitor --count 1                                  # the network as it is
               lifeline monitor --reach tcp://example.org:443 --probe
               lifeline monitor --json | jq --unbuffered .status
 

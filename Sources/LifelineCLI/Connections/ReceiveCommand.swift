@@ -27,8 +27,8 @@ struct ReceiveCommand: AsyncParsableCommand {
             all --attempts to connect are used up.
 
             Examples:
-              lifeline receive --on tcp://127.0.0.1:7000                  (by field numbers)
-              lifeline receive --on tcp://127.0.0.1:0 --count 1           (prints the port it got)
+              lifeline receive --on tcp://127.0.0.1:7000                  # by field numbers
+              lifeline receive --on tcp://127.0.0.1:0 --count 1           # prints the port it got
               lifeline receive --on ws://127.0.0.1:7000/chat --proto chat.proto --type ChatMessage
               lifeline receive --on unix:///tmp/chat.sock --format delimited --output chat.binpb
               lifeline receive --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem

@@ -30,7 +30,7 @@ struct RelayCommand: AsyncParsableCommand {
             Protos/lifeline/session/v1/session.proto of Lifeline declares.
 
             Examples:
-              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000      (by field numbers)
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000      # by field numbers
               lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage
               lifeline relay --listen tcp://127.0.0.1:7001 --to tls://chat.example.org:7443 --ca ca.pem --record chat.jsonl
               lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 | jq 'select(.direction == "toClient")'

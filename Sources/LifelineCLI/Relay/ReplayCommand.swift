@@ -19,7 +19,7 @@ struct ReplayCommand: AsyncParsableCommand {
             the record has another number, the command fails with 65.
 
             Examples:
-              lifeline replay chat.jsonl                                    (by field numbers)
+              lifeline replay chat.jsonl                                    # by field numbers
               lifeline replay chat.jsonl --proto chat.proto --type ChatMessage
               lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --connection 2
               lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --speed 10 --proto chat.proto --type ChatMessage

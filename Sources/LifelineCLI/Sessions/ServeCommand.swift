@@ -30,7 +30,7 @@ struct ServeCommand: AsyncParsableCommand {
 
             Examples:
               lifeline serve
-              lifeline serve --on tcp://127.0.0.1:0                       (prints the port it got)
+              lifeline serve --on tcp://127.0.0.1:0                       # prints the port it got
               lifeline serve --on unix:///tmp/room.sock --drain 60
               lifeline serve --on ws://127.0.0.1:7000/room
               lifeline serve --on tls://0.0.0.0:7443 --certificate cert.pem --key key.pem

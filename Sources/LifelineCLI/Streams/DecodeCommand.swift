@@ -21,7 +21,7 @@ struct DecodeCommand: ParsableCommand {
               lifeline decode --proto sensors.proto --type Sample samples.binpb
               lifeline decode --proto acme/sensors.proto -I protos --type acme.Sample samples.binpb | jq .temperature
               lifeline decode --descriptor-set sensors.binpb --type Sample --format text < samples.binpb
-              lifeline decode --count 3 samples.binpb                  (by field numbers)
+              lifeline decode --count 3 samples.binpb                  # by field numbers
               zcat samples.binpb.gz | lifeline decode --proto sensors.proto --type Sample --skip-bad
 
             Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema that cannot be used, 69 protoc is missing, \
