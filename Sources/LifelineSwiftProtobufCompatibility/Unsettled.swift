@@ -37,7 +37,7 @@ extension Unsettled {
         isEmpty ? nil : existingField(at: index, as: Value.self)?.value
     }
 
-    /// What has the value of a field, to be changed. Nil where there is none.
+    /// The object with the value of a field, for a change of the value. Nil if the field has none here.
     @inlinable mutating func fieldToChange<Value>(at index: Int, as: Value.Type) -> UnsettledField<Value>? {
         if isEmpty { return nil }
         makeUnique()
@@ -52,7 +52,7 @@ extension Unsettled {
         return nil
     }
 
-    /// What is unsettled in a submessage, to be read.
+    /// The unsettled values of a submessage, for reading.
     @usableFromInline func part(at index: Int) -> Unsettled { value(at: index) ?? Unsettled() }
 
     /// Takes what is unsettled in a submessage.

@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    /// What a file holds is old data until there is something to replace it with.
+    /// A file keeps its old data until there is something new to write.
     @Test func aFailedStartLeavesTheOutputFileAlone() async throws {
         let taken = try await RawSocket.listen()
         let absent = "tcp://127.0.0.1:\(try TestPort.next())"

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LifelineCLI
 
-/// What several connections print through one printer, into an output that may take nothing for a while.
+/// Several connections print through one printer. The output may take nothing for a while.
 @Suite(.timeLimit(.minutes(1))) struct MessagePrinterTests {
     private final class Count: Sendable {
         let value = Atomic(0)

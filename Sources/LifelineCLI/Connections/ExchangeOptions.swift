@@ -4,7 +4,7 @@ internal import LifelineMessages
 internal import LifelineReflection
 internal import Logging
 
-/// What commands that send and receive messages have in common: the messages, and how they travel.
+/// The options that `send` and `receive` share: the type of the messages, and how they travel.
 struct ExchangeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The type of the messages.", valueName: "name"))
     var type: String?

@@ -106,7 +106,7 @@ struct TrafficText {
     }
 }
 
-/// What a program reads of a message that passed.
+/// A JSON line about a message that passed.
 private struct TrafficLine: Encodable {
     let connection: Int
     let direction: TrafficDirection

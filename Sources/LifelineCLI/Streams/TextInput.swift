@@ -28,9 +28,9 @@ final class OpenFile: Sendable {
 struct TextInput {
     /// Nil for what an option says.
     private let file: OpenFile?
-    /// What is still to be read of that.
+    /// The rest of that, which was not read yet.
     private var literal: [UInt8]
-    /// What was typed of a line that is not yet ended.
+    /// The beginning of a line whose end was not typed yet.
     private var line: [UInt8] = []
     private let encoder: FrameEncoder
     private var reader: TextMessageReader
