@@ -14,8 +14,7 @@ static bool equal_values(const LifelineField *field, const void *left, const voi
         case LIFELINE_TYPE_BYTES:
             return equal_bytes(lifeline_load_bytes(left), lifeline_load_bytes(right));
         case LIFELINE_TYPE_MESSAGE:
-            return lifeline_message_equal(
-                field->message, lifeline_load_message(field, left), lifeline_load_message(field, right));
+            return lifeline_message_equal(field->message, lifeline_load_pointer(left), lifeline_load_pointer(right));
         case LIFELINE_TYPE_BOOL:
             return (lifeline_load32(left) != 0) == (lifeline_load32(right) != 0);
         default:
@@ -101,8 +100,11 @@ static bool equal_unknown_fields(const ProtobufCMessage *left, const ProtobufCMe
     }
 }
 
-bool lifeline_message_equal(const LifelineMessageTable *table, const void *left, const void *right) {
+bool lifeline_message_equal(
+    const LifelineMessageTable *table, const void *_Nullable left, const void *_Nullable right) {
     if (left == right) return true;
+    if (left == NULL) left = table->default_instance;
+    if (right == NULL) right = table->default_instance;
     for (uint32_t index = 0; index < table->field_count; index += 1) {
         if (!equal_fields(&table->fields[index], left, right)) return false;
     }

@@ -88,19 +88,26 @@ static bool copy_value(const LifelineField *field, const void *from, void *to, L
     return true;
 }
 
-static bool copy_elements(const LifelineField *field, const void *from, void *to, LifelineArena *arena) {
-    size_t count = lifeline_count(field, from);
+void *lifeline_elements_copy(const LifelineField *field, const void *elements, size_t count, LifelineArena *arena) {
     size_t size = lifeline_value_size(field);
-    const uint8_t *elements = lifeline_load_pointer(lifeline_at(from, field->offset));
     uint8_t *copies = create_elements(arena, count, size);
-    if (copies == NULL) return false;
+    if (copies == NULL) return NULL;
     if (!has_pointers(field)) {
         memcpy(copies, elements, count * size);
     } else {
+        const uint8_t *values = elements;
         for (size_t index = 0; index < count; index += 1) {
-            if (!copy_value(field, elements + index * size, copies + index * size, arena)) return false;
+            if (!copy_value(field, values + index * size, copies + index * size, arena)) return NULL;
         }
     }
+    return copies;
+}
+
+static bool copy_elements(const LifelineField *field, const void *from, void *to, LifelineArena *arena) {
+    size_t count = lifeline_count(field, from);
+    const void *elements = lifeline_load_pointer(lifeline_at(from, field->offset));
+    void *copies = lifeline_elements_copy(field, elements, count, arena);
+    if (copies == NULL) return false;
     lifeline_store_pointer(lifeline_mutable_at(to, field->offset), copies);
     lifeline_set_count(field, to, count);
     return true;

@@ -4,7 +4,7 @@
 public import CLifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The version number of protocol compiler.
 public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
@@ -50,8 +50,8 @@ public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
     /// A suffix for alpha, beta or rc release, e.g., "alpha-1", "rc2". It should
     /// be empty for mainline stable releases.
     public var suffix: String {
-        get { _message.pointee.has_suffix != 0 ? _message.string(_message.pointee.suffix) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.has_suffix != 0 ? _message.untyped.string(_message.pointee.suffix) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `suffix` is set.
     public var hasSuffix: Bool { _message.pointee.has_suffix != 0 }
@@ -59,8 +59,8 @@ public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
     public mutating func clearSuffix() { _mutableFields().pointee.has_suffix = 0 }
     /// Calls `body` with the text of `suffix`, without a copy.
     public func withSuffixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_suffix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.suffix, body)
+        guard _message.pointee.has_suffix != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.suffix, body)
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__Version
@@ -77,15 +77,15 @@ public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Me
     /// code generator should generate code only for these files.  Each file's
     /// descriptor will be included in proto_file, below.
     public var fileToGenerate: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.file_to_generate, count: _message.pointee.n_file_to_generate) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.file_to_generate, count: _message.pointee.n_file_to_generate) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// The generator parameter passed on the command-line.
     public var parameter: String {
-        get { _message.pointee.has_parameter != 0 ? _message.string(_message.pointee.parameter) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_parameter != 0 ? _message.untyped.string(_message.pointee.parameter) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `parameter` is set.
     public var hasParameter: Bool { _message.pointee.has_parameter != 0 }
@@ -93,8 +93,8 @@ public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Me
     public mutating func clearParameter() { _mutableFields().pointee.has_parameter = 0 }
     /// Calls `body` with the text of `parameter`, without a copy.
     public func withParameterUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_parameter != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.parameter, body)
+        guard _message.pointee.has_parameter != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.parameter, body)
     }
 
     /// FileDescriptorProtos for all files in files_to_generate and everything
@@ -117,25 +117,25 @@ public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Me
     /// Type names of fields and extensions in the FileDescriptorProto are always
     /// fully qualified.
     public var protoFile: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.proto_file, count: _message.pointee.n_proto_file) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message.untyped, _message.pointee.proto_file, count: _message.pointee.n_proto_file) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// File descriptors with all options, including source-retention options.
     /// These descriptors are only provided for the files listed in
     /// files_to_generate.
     public var sourceFileDescriptors: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.source_file_descriptors, count: _message.pointee.n_source_file_descriptors) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message.untyped, _message.pointee.source_file_descriptors, count: _message.pointee.n_source_file_descriptors) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     /// The version number of protocol compiler.
     public var compilerVersion: Google_Protobuf_Compiler_Version {
-        _read { yield Google_Protobuf_Compiler_Version(_reading: _message.pointee.compiler_version, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_Compiler_Version(_reading: _message.pointee.compiler_version, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `compilerVersion` is set.
     public var hasCompilerVersion: Bool { _message.pointee.compiler_version != nil }
@@ -161,8 +161,8 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     /// unparseable -- should be reported by writing a message to stderr and
     /// exiting with a non-zero status code.
     public var error: String {
-        get { _message.pointee.has_error != 0 ? _message.string(_message.pointee.error) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_error != 0 ? _message.untyped.string(_message.pointee.error) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `error` is set.
     public var hasError: Bool { _message.pointee.has_error != 0 }
@@ -170,8 +170,8 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     public mutating func clearError() { _mutableFields().pointee.has_error = 0 }
     /// Calls `body` with the text of `error`, without a copy.
     public func withErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_error != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.error, body)
+        guard _message.pointee.has_error != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.error, body)
     }
 
     /// A bitmask of supported features that the code generator supports.
@@ -224,9 +224,9 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
     public var file: LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File>(_in: _message.untyped, _message.pointee.file, count: _message.pointee.n_file) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     /// Sync with code_generator.h.
@@ -271,8 +271,8 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         /// this writing protoc does not optimize for this -- it will read the entire
         /// CodeGeneratorResponse before writing files to disk.
         public var name: String {
-            get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `name` is set.
         public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -280,8 +280,8 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
         /// Calls `body` with the text of `name`, without a copy.
         public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.name, body)
+            guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.name, body)
         }
 
         /// If non-empty, indicates that the named file should already exist, and the
@@ -322,8 +322,8 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         ///
         /// If |insertion_point| is present, |name| must also be present.
         public var insertionPoint: String {
-            get { _message.pointee.has_insertion_point != 0 ? _message.string(_message.pointee.insertion_point) : "" }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.pointee.has_insertion_point != 0 ? _message.untyped.string(_message.pointee.insertion_point) : "" }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `insertionPoint` is set.
         public var hasInsertionPoint: Bool { _message.pointee.has_insertion_point != 0 }
@@ -331,14 +331,14 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         public mutating func clearInsertionPoint() { _mutableFields().pointee.has_insertion_point = 0 }
         /// Calls `body` with the text of `insertionPoint`, without a copy.
         public func withInsertionPointUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_insertion_point != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.insertion_point, body)
+            guard _message.pointee.has_insertion_point != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.insertion_point, body)
         }
 
         /// The file contents.
         public var content: String {
-            get { _message.pointee.has_content != 0 ? _message.string(_message.pointee.content) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+            get { _message.pointee.has_content != 0 ? _message.untyped.string(_message.pointee.content) : "" }
+            set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `content` is set.
         public var hasContent: Bool { _message.pointee.has_content != 0 }
@@ -346,17 +346,17 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
         /// Calls `body` with the text of `content`, without a copy.
         public func withContentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_content != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.content, body)
+            guard _message.pointee.has_content != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.content, body)
         }
 
         /// Information describing the file content being inserted. If an insertion
         /// point is used, this information will be appropriately offset and inserted
         /// into the code generation metadata for the generated files.
         public var generatedCodeInfo: Google_Protobuf_GeneratedCodeInfo {
-            _read { yield Google_Protobuf_GeneratedCodeInfo(_reading: _message.pointee.generated_code_info, in: _message) }
-            set { _message[message: 3, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+            _read { yield Google_Protobuf_GeneratedCodeInfo(_reading: _message.pointee.generated_code_info, in: _message.untyped) }
+            set { _message.untyped[message: 3, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
         }
         /// Whether `generatedCodeInfo` is set.
         public var hasGeneratedCodeInfo: Bool { _message.pointee.generated_code_info != nil }

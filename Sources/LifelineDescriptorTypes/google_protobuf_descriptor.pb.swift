@@ -4,7 +4,7 @@
 public import CLifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The full set of known editions.
 public enum Google_Protobuf_Edition: LifelineMessages.ProtobufEnum {
@@ -119,9 +119,9 @@ public enum Google_Protobuf_SymbolVisibility: LifelineMessages.ProtobufEnum {
 /// files it parses.
 public struct Google_Protobuf_FileDescriptorSet: LifelineMessages.Message {
     public var file: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message.untyped, _message.pointee.file, count: _message.pointee.n_file) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorSet
@@ -136,8 +136,8 @@ public struct Google_Protobuf_FileDescriptorSet: LifelineMessages.Message {
 public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     /// file name, relative to root of source tree
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -145,14 +145,14 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// e.g. "foo", "foo.bar", etc.
     public var package: String {
-        get { _message.pointee.has_package != 0 ? _message.string(_message.pointee.package) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_package != 0 ? _message.untyped.string(_message.pointee.package) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `package` is set.
     public var hasPackage: Bool { _message.pointee.has_package != 0 }
@@ -160,69 +160,69 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
     public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.package, body)
+        guard _message.pointee.has_package != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.package, body)
     }
 
     /// Names of files imported by this file.
     public var dependency: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.dependency, count: _message.pointee.n_dependency) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.dependency, count: _message.pointee.n_dependency) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// Indexes of the public imported files in the dependency list above.
     public var publicDependency: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
     public var weakDependency: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
     public var optionDependency: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     /// All top-level definitions in this file.
     public var messageType: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.message_type, count: _message.pointee.n_message_type) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message.untyped, _message.pointee.message_type, count: _message.pointee.n_message_type) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var enumType: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message.untyped, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var service: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message, _message.pointee.service, count: _message.pointee.n_service) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message.untyped, _message.pointee.service, count: _message.pointee.n_service) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var `extension`: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message.untyped, _message.pointee.extension, count: _message.pointee.n_extension) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var options: Google_Protobuf_FileOptions {
-        _read { yield Google_Protobuf_FileOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+        _read { yield Google_Protobuf_FileOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -234,9 +234,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     /// functionality of the descriptors -- the information is needed only by
     /// development tools.
     public var sourceCodeInfo: Google_Protobuf_SourceCodeInfo {
-        _read { yield Google_Protobuf_SourceCodeInfo(_reading: _message.pointee.source_code_info, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Google_Protobuf_SourceCodeInfo(_reading: _message.pointee.source_code_info, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `sourceCodeInfo` is set.
     public var hasSourceCodeInfo: Bool { _message.pointee.source_code_info != nil }
@@ -251,8 +251,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var syntax: String {
-        get { _message.pointee.has_syntax != 0 ? _message.string(_message.pointee.syntax) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.pointee.has_syntax != 0 ? _message.untyped.string(_message.pointee.syntax) : "" }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `syntax` is set.
     public var hasSyntax: Bool { _message.pointee.has_syntax != 0 }
@@ -260,8 +260,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
     /// Calls `body` with the text of `syntax`, without a copy.
     public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_syntax != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.syntax, body)
+        guard _message.pointee.has_syntax != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.syntax, body)
     }
 
     /// The edition of the proto file.
@@ -292,8 +292,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
 /// Describes a message type.
 public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -301,50 +301,50 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var field: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.field, count: _message.pointee.n_field) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message.untyped, _message.pointee.field, count: _message.pointee.n_field) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var `extension`: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message.untyped, _message.pointee.extension, count: _message.pointee.n_extension) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var nestedType: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message.untyped, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var enumType: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message.untyped, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var extensionRange: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message.untyped, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var oneofDecl: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message.untyped, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var options: Google_Protobuf_MessageOptions {
-        _read { yield Google_Protobuf_MessageOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Google_Protobuf_MessageOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -352,17 +352,17 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public var reservedRange: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message.untyped, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
     public var reservedName: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
@@ -409,9 +409,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public var options: Google_Protobuf_ExtensionRangeOptions {
-            _read { yield Google_Protobuf_ExtensionRangeOptions(_reading: _message.pointee.options, in: _message) }
-            set { _message[message: 2, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+            _read { yield Google_Protobuf_ExtensionRangeOptions(_reading: _message.pointee.options, in: _message.untyped) }
+            set { _message.untyped[message: 2, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
         }
         /// Whether `options` is set.
         public var hasOptions: Bool { _message.pointee.options != nil }
@@ -477,25 +477,25 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
 public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// For external users: DO NOT USE. We are in the process of open sourcing
     /// extension declaration and executing internal cleanups before it can be
     /// used externally.
     public var declaration: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message, _message.pointee.declaration, count: _message.pointee.n_declaration) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message.untyped, _message.pointee.declaration, count: _message.pointee.n_declaration) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -562,8 +562,8 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         /// The fully-qualified name of the extension field. There must be a leading
         /// dot in front of the full name.
         public var fullName: String {
-            get { _message.pointee.has_full_name != 0 ? _message.string(_message.pointee.full_name) : "" }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.pointee.has_full_name != 0 ? _message.untyped.string(_message.pointee.full_name) : "" }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `fullName` is set.
         public var hasFullName: Bool { _message.pointee.has_full_name != 0 }
@@ -571,16 +571,16 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
         /// Calls `body` with the text of `fullName`, without a copy.
         public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_full_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.full_name, body)
+            guard _message.pointee.has_full_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.full_name, body)
         }
 
         /// The fully-qualified type name of the extension field. Unlike
         /// Metadata.type, Declaration.type must have a leading dot for messages
         /// and enums.
         public var type: String {
-            get { _message.pointee.has_type_3 != 0 ? _message.string(_message.pointee.type_3) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+            get { _message.pointee.has_type_3 != 0 ? _message.untyped.string(_message.pointee.type_3) : "" }
+            set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `type` is set.
         public var hasType: Bool { _message.pointee.has_type_3 != 0 }
@@ -588,8 +588,8 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
         /// Calls `body` with the text of `type`, without a copy.
         public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_type_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.type_3, body)
+            guard _message.pointee.has_type_3 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.type_3, body)
         }
 
         /// If true, indicates that the number is reserved in the extension range,
@@ -642,8 +642,8 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
 /// Describes a field within a message.
 public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -651,8 +651,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var number: Int32 {
@@ -702,8 +702,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     /// message are searched, then within the parent, on up to the root
     /// namespace).
     public var typeName: String {
-        get { _message.pointee.has_type_name != 0 ? _message.string(_message.pointee.type_name) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.has_type_name != 0 ? _message.untyped.string(_message.pointee.type_name) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `typeName` is set.
     public var hasTypeName: Bool { _message.pointee.has_type_name != 0 }
@@ -711,15 +711,15 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
     /// Calls `body` with the text of `typeName`, without a copy.
     public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_type_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.type_name, body)
+        guard _message.pointee.has_type_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.type_name, body)
     }
 
     /// For extensions, this is the name of the type being extended.  It is
     /// resolved in the same manner as type_name.
     public var extendee: String {
-        get { _message.pointee.has_extendee != 0 ? _message.string(_message.pointee.extendee) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_extendee != 0 ? _message.untyped.string(_message.pointee.extendee) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `extendee` is set.
     public var hasExtendee: Bool { _message.pointee.has_extendee != 0 }
@@ -727,8 +727,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
     /// Calls `body` with the text of `extendee`, without a copy.
     public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_extendee != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.extendee, body)
+        guard _message.pointee.has_extendee != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.extendee, body)
     }
 
     /// For numeric types, contains the original text representation of the value.
@@ -736,8 +736,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     /// For strings, contains the default text contents (not escaped in any way).
     /// For bytes, contains the C escaped value.  All bytes >= 128 are escaped.
     public var defaultValue: String {
-        get { _message.pointee.has_default_value != 0 ? _message.string(_message.pointee.default_value) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.has_default_value != 0 ? _message.untyped.string(_message.pointee.default_value) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `defaultValue` is set.
     public var hasDefaultValue: Bool { _message.pointee.has_default_value != 0 }
@@ -745,8 +745,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_default_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.default_value, body)
+        guard _message.pointee.has_default_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.default_value, body)
     }
 
     /// If set, gives the index of a oneof in the containing type's oneof_decl
@@ -769,8 +769,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     /// will be used. Otherwise, it's deduced from the field's name by converting
     /// it to camelCase.
     public var jsonName: String {
-        get { _message.pointee.has_json_name != 0 ? _message.string(_message.pointee.json_name) : "" }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+        get { _message.pointee.has_json_name != 0 ? _message.untyped.string(_message.pointee.json_name) : "" }
+        set { _message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `jsonName` is set.
     public var hasJsonName: Bool { _message.pointee.has_json_name != 0 }
@@ -778,14 +778,14 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
     /// Calls `body` with the text of `jsonName`, without a copy.
     public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_json_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.json_name, body)
+        guard _message.pointee.has_json_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.json_name, body)
     }
 
     public var options: Google_Protobuf_FieldOptions {
-        _read { yield Google_Protobuf_FieldOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+        _read { yield Google_Protobuf_FieldOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -955,8 +955,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
 /// Describes a oneof.
 public struct Google_Protobuf_OneofDescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -964,14 +964,14 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var options: Google_Protobuf_OneofOptions {
-        _read { yield Google_Protobuf_OneofOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_OneofOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -989,8 +989,8 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineMessages.Message {
 /// Describes an enum type.
 public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -998,20 +998,20 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var value: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var options: Google_Protobuf_EnumOptions {
-        _read { yield Google_Protobuf_EnumOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_EnumOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1022,17 +1022,17 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     /// by enum values in the same enum declaration. Reserved ranges may not
     /// overlap.
     public var reservedRange: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message.untyped, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
     public var reservedName: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
@@ -1103,8 +1103,8 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
 /// Describes a value within an enum.
 public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1112,8 +1112,8 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var number: Int32 {
@@ -1130,9 +1130,9 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var options: Google_Protobuf_EnumValueOptions {
-        _read { yield Google_Protobuf_EnumValueOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_EnumValueOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1150,8 +1150,8 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message
 /// Describes a service.
 public struct Google_Protobuf_ServiceDescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1159,20 +1159,20 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var method: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message, _message.pointee.method, count: _message.pointee.n_method) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message.untyped, _message.pointee.method, count: _message.pointee.n_method) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var options: Google_Protobuf_ServiceOptions {
-        _read { yield Google_Protobuf_ServiceOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_ServiceOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1190,8 +1190,8 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineMessages.Message {
 /// Describes a method of a service.
 public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1199,15 +1199,15 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Input and output type names.  These are resolved in the same way as
     /// FieldDescriptorProto.type_name, but must refer to a message type.
     public var inputType: String {
-        get { _message.pointee.has_input_type != 0 ? _message.string(_message.pointee.input_type) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_input_type != 0 ? _message.untyped.string(_message.pointee.input_type) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `inputType` is set.
     public var hasInputType: Bool { _message.pointee.has_input_type != 0 }
@@ -1215,13 +1215,13 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
     /// Calls `body` with the text of `inputType`, without a copy.
     public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_input_type != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.input_type, body)
+        guard _message.pointee.has_input_type != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.input_type, body)
     }
 
     public var outputType: String {
-        get { _message.pointee.has_output_type != 0 ? _message.string(_message.pointee.output_type) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_output_type != 0 ? _message.untyped.string(_message.pointee.output_type) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `outputType` is set.
     public var hasOutputType: Bool { _message.pointee.has_output_type != 0 }
@@ -1229,14 +1229,14 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
     /// Calls `body` with the text of `outputType`, without a copy.
     public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_output_type != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.output_type, body)
+        guard _message.pointee.has_output_type != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.output_type, body)
     }
 
     public var options: Google_Protobuf_MethodOptions {
-        _read { yield Google_Protobuf_MethodOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_MethodOptions(_reading: _message.pointee.options, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1285,8 +1285,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     /// inappropriate because proto packages do not normally start with backwards
     /// domain names.
     public var javaPackage: String {
-        get { _message.pointee.has_java_package != 0 ? _message.string(_message.pointee.java_package) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_java_package != 0 ? _message.untyped.string(_message.pointee.java_package) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `javaPackage` is set.
     public var hasJavaPackage: Bool { _message.pointee.has_java_package != 0 }
@@ -1294,8 +1294,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
     /// Calls `body` with the text of `javaPackage`, without a copy.
     public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_java_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.java_package, body)
+        guard _message.pointee.has_java_package != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.java_package, body)
     }
 
     /// Controls the name of the wrapper Java class generated for the .proto file.
@@ -1304,8 +1304,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     /// If java_multiple_files is disabled, then all the other classes from the
     /// .proto file will be nested inside the single wrapper outer class.
     public var javaOuterClassname: String {
-        get { _message.pointee.has_java_outer_classname != 0 ? _message.string(_message.pointee.java_outer_classname) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_java_outer_classname != 0 ? _message.untyped.string(_message.pointee.java_outer_classname) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `javaOuterClassname` is set.
     public var hasJavaOuterClassname: Bool { _message.pointee.has_java_outer_classname != 0 }
@@ -1313,8 +1313,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
     /// Calls `body` with the text of `javaOuterClassname`, without a copy.
     public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_java_outer_classname != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.java_outer_classname, body)
+        guard _message.pointee.has_java_outer_classname != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.java_outer_classname, body)
     }
 
     /// If enabled, then the Java code generator will generate a separate .java
@@ -1394,8 +1394,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     ///   - Otherwise, the package statement in the .proto file, if present.
     ///   - Otherwise, the basename of the .proto file, without extension.
     public var goPackage: String {
-        get { _message.pointee.has_go_package != 0 ? _message.string(_message.pointee.go_package) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.has_go_package != 0 ? _message.untyped.string(_message.pointee.go_package) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `goPackage` is set.
     public var hasGoPackage: Bool { _message.pointee.has_go_package != 0 }
@@ -1403,8 +1403,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
     /// Calls `body` with the text of `goPackage`, without a copy.
     public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_go_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.go_package, body)
+        guard _message.pointee.has_go_package != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.go_package, body)
     }
 
     /// Should generic services be generated in each language?  "Generic" services
@@ -1491,8 +1491,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     /// Sets the objective c class prefix which is prepended to all objective c
     /// generated classes from this .proto. There is no default.
     public var objcClassPrefix: String {
-        get { _message.pointee.has_objc_class_prefix != 0 ? _message.string(_message.pointee.objc_class_prefix) : "" }
-        set { _message.assign(newValue, to: 12, of: Self._table) }
+        get { _message.pointee.has_objc_class_prefix != 0 ? _message.untyped.string(_message.pointee.objc_class_prefix) : "" }
+        set { _message.untyped.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `objcClassPrefix` is set.
     public var hasObjcClassPrefix: Bool { _message.pointee.has_objc_class_prefix != 0 }
@@ -1500,14 +1500,14 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
     /// Calls `body` with the text of `objcClassPrefix`, without a copy.
     public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_objc_class_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.objc_class_prefix, body)
+        guard _message.pointee.has_objc_class_prefix != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.objc_class_prefix, body)
     }
 
     /// Namespace for generated classes; defaults to the package.
     public var csharpNamespace: String {
-        get { _message.pointee.has_csharp_namespace != 0 ? _message.string(_message.pointee.csharp_namespace) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.has_csharp_namespace != 0 ? _message.untyped.string(_message.pointee.csharp_namespace) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `csharpNamespace` is set.
     public var hasCsharpNamespace: Bool { _message.pointee.has_csharp_namespace != 0 }
@@ -1515,8 +1515,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
     /// Calls `body` with the text of `csharpNamespace`, without a copy.
     public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_csharp_namespace != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.csharp_namespace, body)
+        guard _message.pointee.has_csharp_namespace != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.csharp_namespace, body)
     }
 
     /// By default Swift generators will take the proto package and CamelCase it
@@ -1524,8 +1524,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     /// defined. When this options is provided, they will use this value instead
     /// to prefix the types/symbols defined.
     public var swiftPrefix: String {
-        get { _message.pointee.has_swift_prefix != 0 ? _message.string(_message.pointee.swift_prefix) : "" }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.has_swift_prefix != 0 ? _message.untyped.string(_message.pointee.swift_prefix) : "" }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `swiftPrefix` is set.
     public var hasSwiftPrefix: Bool { _message.pointee.has_swift_prefix != 0 }
@@ -1533,15 +1533,15 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
     /// Calls `body` with the text of `swiftPrefix`, without a copy.
     public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_swift_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.swift_prefix, body)
+        guard _message.pointee.has_swift_prefix != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.swift_prefix, body)
     }
 
     /// Sets the php class prefix which is prepended to all php generated classes
     /// from this .proto. Default is empty.
     public var phpClassPrefix: String {
-        get { _message.pointee.has_php_class_prefix != 0 ? _message.string(_message.pointee.php_class_prefix) : "" }
-        set { _message.assign(newValue, to: 15, of: Self._table) }
+        get { _message.pointee.has_php_class_prefix != 0 ? _message.untyped.string(_message.pointee.php_class_prefix) : "" }
+        set { _message.untyped.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `phpClassPrefix` is set.
     public var hasPhpClassPrefix: Bool { _message.pointee.has_php_class_prefix != 0 }
@@ -1549,16 +1549,16 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
     /// Calls `body` with the text of `phpClassPrefix`, without a copy.
     public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_php_class_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.php_class_prefix, body)
+        guard _message.pointee.has_php_class_prefix != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.php_class_prefix, body)
     }
 
     /// Use this option to change the namespace of php generated classes. Default
     /// is empty. When this option is empty, the package name will be used for
     /// determining the namespace.
     public var phpNamespace: String {
-        get { _message.pointee.has_php_namespace != 0 ? _message.string(_message.pointee.php_namespace) : "" }
-        set { _message.assign(newValue, to: 16, of: Self._table) }
+        get { _message.pointee.has_php_namespace != 0 ? _message.untyped.string(_message.pointee.php_namespace) : "" }
+        set { _message.untyped.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `phpNamespace` is set.
     public var hasPhpNamespace: Bool { _message.pointee.has_php_namespace != 0 }
@@ -1566,16 +1566,16 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
     /// Calls `body` with the text of `phpNamespace`, without a copy.
     public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_php_namespace != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.php_namespace, body)
+        guard _message.pointee.has_php_namespace != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.php_namespace, body)
     }
 
     /// Use this option to change the namespace of php generated metadata classes.
     /// Default is empty. When this option is empty, the proto file name will be
     /// used for determining the namespace.
     public var phpMetadataNamespace: String {
-        get { _message.pointee.has_php_metadata_namespace != 0 ? _message.string(_message.pointee.php_metadata_namespace) : "" }
-        set { _message.assign(newValue, to: 17, of: Self._table) }
+        get { _message.pointee.has_php_metadata_namespace != 0 ? _message.untyped.string(_message.pointee.php_metadata_namespace) : "" }
+        set { _message.untyped.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `phpMetadataNamespace` is set.
     public var hasPhpMetadataNamespace: Bool { _message.pointee.has_php_metadata_namespace != 0 }
@@ -1583,16 +1583,16 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
     /// Calls `body` with the text of `phpMetadataNamespace`, without a copy.
     public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_php_metadata_namespace != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.php_metadata_namespace, body)
+        guard _message.pointee.has_php_metadata_namespace != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.php_metadata_namespace, body)
     }
 
     /// Use this option to change the package of ruby generated classes. Default
     /// is empty. When this option is not set, the package name will be used for
     /// determining the ruby package.
     public var rubyPackage: String {
-        get { _message.pointee.has_ruby_package != 0 ? _message.string(_message.pointee.ruby_package) : "" }
-        set { _message.assign(newValue, to: 18, of: Self._table) }
+        get { _message.pointee.has_ruby_package != 0 ? _message.untyped.string(_message.pointee.ruby_package) : "" }
+        set { _message.untyped.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `rubyPackage` is set.
     public var hasRubyPackage: Bool { _message.pointee.has_ruby_package != 0 }
@@ -1600,8 +1600,8 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
     /// Calls `body` with the text of `rubyPackage`, without a copy.
     public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_ruby_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.ruby_package, body)
+        guard _message.pointee.has_ruby_package != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.ruby_package, body)
     }
 
     /// Any features defined in the specific edition.
@@ -1609,9 +1609,9 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 19, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 19, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 19, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 19, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -1621,9 +1621,9 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     /// The parser stores options it doesn't recognize here.
     /// See the documentation for the "Options" section above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 20, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 20, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 20, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 20, of: Self._table] }
     }
 
     /// Generated classes can be optimized for speed or code size.
@@ -1794,9 +1794,9 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -1805,9 +1805,9 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MessageOptions
@@ -1997,15 +1997,15 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
 
     public var targets: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message, _message.pointee.targets, count: _message.pointee.n_targets) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message.untyped, _message.pointee.targets, count: _message.pointee.n_targets) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var editionDefaults: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message.untyped, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
@@ -2013,9 +2013,9 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 11, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2023,9 +2023,9 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
-        _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
     public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
@@ -2034,9 +2034,9 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public enum CType: LifelineMessages.ProtobufEnum {
@@ -2198,8 +2198,8 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
 
         /// Textproto value.
         public var value: String {
-            get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "" }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `value` is set.
         public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -2207,8 +2207,8 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
         /// Calls `body` with the text of `value`, without a copy.
         public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.value, body)
+            guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.value, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__EditionDefaultXdf57001e
@@ -2255,8 +2255,8 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         /// The deprecation warning text if this feature is used after the edition it
         /// was marked deprecated in.
         public var deprecationWarning: String {
-            get { _message.pointee.has_deprecation_warning != 0 ? _message.string(_message.pointee.deprecation_warning) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+            get { _message.pointee.has_deprecation_warning != 0 ? _message.untyped.string(_message.pointee.deprecation_warning) : "" }
+            set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `deprecationWarning` is set.
         public var hasDeprecationWarning: Bool { _message.pointee.has_deprecation_warning != 0 }
@@ -2264,8 +2264,8 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
         /// Calls `body` with the text of `deprecationWarning`, without a copy.
         public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_deprecation_warning != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.deprecation_warning, body)
+            guard _message.pointee.has_deprecation_warning != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.deprecation_warning, body)
         }
 
         /// The edition this feature is no longer available in.  In editions after
@@ -2287,8 +2287,8 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         /// The removal error text if this feature is used after the edition it was
         /// removed in.
         public var removalError: String {
-            get { _message.pointee.has_removal_error != 0 ? _message.string(_message.pointee.removal_error) : "" }
-            set { _message.assign(newValue, to: 4, of: Self._table) }
+            get { _message.pointee.has_removal_error != 0 ? _message.untyped.string(_message.pointee.removal_error) : "" }
+            set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
         }
         /// Whether `removalError` is set.
         public var hasRemovalError: Bool { _message.pointee.has_removal_error != 0 }
@@ -2296,8 +2296,8 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
         /// Calls `body` with the text of `removalError`, without a copy.
         public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_removal_error != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.removal_error, body)
+            guard _message.pointee.has_removal_error != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.removal_error, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__FeatureSupportX36295734
@@ -2322,9 +2322,9 @@ public struct Google_Protobuf_OneofOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2333,9 +2333,9 @@ public struct Google_Protobuf_OneofOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofOptions
@@ -2405,9 +2405,9 @@ public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2416,9 +2416,9 @@ public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumOptions
@@ -2452,9 +2452,9 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2479,9 +2479,9 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
 
     /// Information about the support window of a feature value.
     public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
-        _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
     public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
@@ -2490,9 +2490,9 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueOptions
@@ -2509,9 +2509,9 @@ public struct Google_Protobuf_ServiceOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2537,9 +2537,9 @@ public struct Google_Protobuf_ServiceOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceOptions
@@ -2586,9 +2586,9 @@ public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2597,9 +2597,9 @@ public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
 
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// Is this method side-effect-free (or safe in HTTP parlance), or idempotent,
@@ -2650,16 +2650,16 @@ public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
 /// in them.
 public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     public var name: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message, _message.pointee.name, count: _message.pointee.n_name) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message.untyped, _message.pointee.name, count: _message.pointee.n_name) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// The value of the uninterpreted option, in whatever type the tokenizer
     /// identified it as during parsing. Exactly one of these should be set.
     public var identifierValue: String {
-        get { _message.pointee.has_identifier_value != 0 ? _message.string(_message.pointee.identifier_value) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_identifier_value != 0 ? _message.untyped.string(_message.pointee.identifier_value) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `identifierValue` is set.
     public var hasIdentifierValue: Bool { _message.pointee.has_identifier_value != 0 }
@@ -2667,8 +2667,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
     /// Calls `body` with the text of `identifierValue`, without a copy.
     public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_identifier_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.identifier_value, body)
+        guard _message.pointee.has_identifier_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.identifier_value, body)
     }
 
     public var positiveIntValue: UInt64 {
@@ -2711,8 +2711,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
 
     public var stringValue: [UInt8] {
-        get { _message.pointee.has_string_value != 0 ? _message.bytes(_message.pointee.string_value) : [] }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.has_string_value != 0 ? _message.untyped.bytes(_message.pointee.string_value) : [] }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `stringValue` is set.
     public var hasStringValue: Bool { _message.pointee.has_string_value != 0 }
@@ -2721,12 +2721,12 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     /// Calls `body` with the bytes of `stringValue`, without a copy.
     public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_string_value != 0 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.string_value, body)
+        return try _message.untyped.withSpan(_message.pointee.string_value, body)
     }
 
     public var aggregateValue: String {
-        get { _message.pointee.has_aggregate_value != 0 ? _message.string(_message.pointee.aggregate_value) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.has_aggregate_value != 0 ? _message.untyped.string(_message.pointee.aggregate_value) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `aggregateValue` is set.
     public var hasAggregateValue: Bool { _message.pointee.has_aggregate_value != 0 }
@@ -2734,8 +2734,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
     /// Calls `body` with the text of `aggregateValue`, without a copy.
     public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_aggregate_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.aggregate_value, body)
+        guard _message.pointee.has_aggregate_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.aggregate_value, body)
     }
 
     /// The name of the uninterpreted option.  Each string represents a segment in
@@ -2745,8 +2745,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     /// "foo.(bar.baz).moo".
     public struct NamePart: LifelineMessages.Message {
         public var namePart: String {
-            get { _message.pointee.has_name_part != 0 ? _message.string(_message.pointee.name_part) : "" }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.pointee.has_name_part != 0 ? _message.untyped.string(_message.pointee.name_part) : "" }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `namePart` is set.
         public var hasNamePart: Bool { _message.pointee.has_name_part != 0 }
@@ -2754,8 +2754,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
         public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
         /// Calls `body` with the text of `namePart`, without a copy.
         public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_name_part != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.name_part, body)
+            guard _message.pointee.has_name_part != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.name_part, body)
         }
 
         public var isExtension: Bool {
@@ -3155,9 +3155,9 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
 /// for the closest matching edition, followed by proto merges.
 public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
     public var defaults: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message, _message.pointee.defaults, count: _message.pointee.n_defaults) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message.untyped, _message.pointee.defaults, count: _message.pointee.n_defaults) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// The minimum supported edition (inclusive) when this was constructed.
@@ -3210,9 +3210,9 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
 
         /// Defaults of features that can be overridden in this edition.
         public var overridableFeatures: Google_Protobuf_FeatureSet {
-            _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.overridable_features, in: _message) }
-            set { _message[message: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+            _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.overridable_features, in: _message.untyped) }
+            set { _message.untyped[message: 1, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
         }
         /// Whether `overridableFeatures` is set.
         public var hasOverridableFeatures: Bool { _message.pointee.overridable_features != nil }
@@ -3221,9 +3221,9 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
 
         /// Defaults of features that can't be overridden in this edition.
         public var fixedFeatures: Google_Protobuf_FeatureSet {
-            _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.fixed_features, in: _message) }
-            set { _message[message: 2, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+            _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.fixed_features, in: _message.untyped) }
+            set { _message.untyped[message: 2, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
         }
         /// Whether `fixedFeatures` is set.
         public var hasFixedFeatures: Bool { _message.pointee.fixed_features != nil }
@@ -3293,9 +3293,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
     ///   ignore those that it doesn't understand, as more types of locations could
     ///   be recorded in the future.
     public var location: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message, _message.pointee.location, count: _message.pointee.n_location) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message.untyped, _message.pointee.location, count: _message.pointee.n_location) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public struct Location: LifelineMessages.Message {
@@ -3323,9 +3323,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
         public var path: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
-            set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.path, count: _message.pointee.n_path) }
+            set { _message.untyped[collection: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
         }
 
         /// Always has exactly three or four elements: start line, start column,
@@ -3334,9 +3334,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         /// and column numbers are zero-based -- typically you will want to add
         /// 1 to each before displaying to a user.
         public var span: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.span, count: _message.pointee.n_span) }
-            set { _message[collection: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.span, count: _message.pointee.n_span) }
+            set { _message.untyped[collection: 1, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
         }
 
         /// If this SourceCodeInfo represents a complete declaration, these are any
@@ -3387,8 +3387,8 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         ///
         ///   // ignored detached comments.
         public var leadingComments: String {
-            get { _message.pointee.has_leading_comments != 0 ? _message.string(_message.pointee.leading_comments) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+            get { _message.pointee.has_leading_comments != 0 ? _message.untyped.string(_message.pointee.leading_comments) : "" }
+            set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `leadingComments` is set.
         public var hasLeadingComments: Bool { _message.pointee.has_leading_comments != 0 }
@@ -3396,13 +3396,13 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
         /// Calls `body` with the text of `leadingComments`, without a copy.
         public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_leading_comments != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.leading_comments, body)
+            guard _message.pointee.has_leading_comments != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.leading_comments, body)
         }
 
         public var trailingComments: String {
-            get { _message.pointee.has_trailing_comments != 0 ? _message.string(_message.pointee.trailing_comments) : "" }
-            set { _message.assign(newValue, to: 3, of: Self._table) }
+            get { _message.pointee.has_trailing_comments != 0 ? _message.untyped.string(_message.pointee.trailing_comments) : "" }
+            set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
         }
         /// Whether `trailingComments` is set.
         public var hasTrailingComments: Bool { _message.pointee.has_trailing_comments != 0 }
@@ -3410,14 +3410,14 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
         /// Calls `body` with the text of `trailingComments`, without a copy.
         public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_trailing_comments != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.trailing_comments, body)
+            guard _message.pointee.has_trailing_comments != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.trailing_comments, body)
         }
 
         public var leadingDetachedComments: LifelineMessages.RepeatedField<String> {
-            _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
-            set { _message[collection: 4, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
+            set { _message.untyped[collection: 4, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo__LocationX0ffa7e84
@@ -3443,24 +3443,24 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineMessages.Message {
     /// An Annotation connects some span of text in generated code to an element
     /// of its generating .proto file.
     public var annotation: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message, _message.pointee.annotation, count: _message.pointee.n_annotation) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message.untyped, _message.pointee.annotation, count: _message.pointee.n_annotation) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public struct Annotation: LifelineMessages.Message {
         /// Identifies the element in the original source .proto file. This field
         /// is formatted the same as SourceCodeInfo.Location.path.
         public var path: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
-            set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.path, count: _message.pointee.n_path) }
+            set { _message.untyped[collection: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
         }
 
         /// Identifies the filesystem path to the original source .proto.
         public var sourceFile: String {
-            get { _message.pointee.has_source_file != 0 ? _message.string(_message.pointee.source_file) : "" }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.pointee.has_source_file != 0 ? _message.untyped.string(_message.pointee.source_file) : "" }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `sourceFile` is set.
         public var hasSourceFile: Bool { _message.pointee.has_source_file != 0 }
@@ -3468,8 +3468,8 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineMessages.Message {
         public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
         /// Calls `body` with the text of `sourceFile`, without a copy.
         public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_source_file != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.source_file, body)
+            guard _message.pointee.has_source_file != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.source_file, body)
         }
 
         /// Identifies the starting offset in bytes in the generated code

@@ -147,6 +147,20 @@ extension _BorrowedStorage {
         }
     }
 
+    /// A deep copy of the elements of a repeated field or a map, which are in `source`.
+    func copy(
+        _ elements: UnsafeRawPointer,
+        count: Int,
+        of field: UnsafePointer<LifelineField>,
+        from source: _MessageStorage?
+    ) -> UnsafeMutableRawPointer? {
+        if count == 0 { return nil }
+        return withBorrowed(source) { source in
+            inheritText(from: source)
+            return take { lifeline_elements_copy(field, elements, count, $0) }
+        }
+    }
+
     /// Makes encoded fields the unknown ones of `message`, which is in this storage.
     func setUnknownFields(of message: UnsafeMutableRawPointer, to bytes: UnsafeBufferPointer<UInt8>) {
         take { lifeline_unknown_fields_set(message, bytes.baseAddress, bytes.count, $0) ? () : nil }

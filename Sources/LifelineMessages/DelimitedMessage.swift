@@ -25,14 +25,14 @@ public protocol DelimitedMessage: Sendable {
     /// `withDelimitedBytes`.
     func encodedPayload(partial: Bool) throws -> [UInt8]
 
-    /// Decodes payloads, which are valid for the time of the call, and adds a message for each to an array, in their
-    /// order: one call for many messages, which is compiled for the very type. There is an implementation for all
-    /// types. (A class has to be final to have it.)
+    /// Decodes payloads, which are valid for the time of the call, and adds a message for each to `messages`, in their
+    /// order: one call for many messages, which is compiled for the very type. `messages` has room for all. There is an
+    /// implementation for all types. (A class has to be final to have it.)
     ///
     /// - Throws: for the first that cannot be decoded; those before it were added.
     static func decode(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
-        into messages: inout [Self],
+        into messages: inout OutputSpan<Self>,
         partial: Bool,
         options: DecodingOptions
     ) throws(MessageError)
@@ -57,12 +57,27 @@ extension DelimitedMessage {
 
     @inlinable public static func decode(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
+        into messages: inout OutputSpan<Self>,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        // Each type has this: a range would be more to compile.
+        var index = 0
+        while index < payloads.count {
+            messages.append(try Self(serializedBytes: payloads[index], partial: partial, options: options))
+            index &+= 1
+        }
+    }
+
+    /// Decodes payloads, and adds a message for each to an array: see the requirement of this name.
+    package static func decode(
+        _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
         into messages: inout [Self],
         partial: Bool,
         options: DecodingOptions
     ) throws(MessageError) {
-        for payload in payloads {
-            messages.append(try Self(serializedBytes: payload, partial: partial, options: options))
+        try messages.append(addingCapacity: payloads.count) { (added) throws(MessageError) in
+            try decode(payloads, into: &added, partial: partial, options: options)
         }
     }
 }

@@ -164,7 +164,7 @@ extension Message {
     @inlinable public static func _store(_ element: Self, in storage: _BorrowedStorage) -> UnsafeMutablePointer<
         _Fields
     >? {
-        let message = element._message
+        let message = element._message.untyped
         return storage.copy(message.fields, as: _table, from: message.storage).assumingMemoryBound(to: _Fields.self)
     }
 
@@ -181,16 +181,21 @@ extension Message {
         _ left: UnsafeMutablePointer<_Fields>?,
         _ right: UnsafeMutablePointer<_Fields>?
     ) -> Bool {
-        lifeline_message_equal(_table, left ?? _defaultFields, right ?? _defaultFields)
+        lifeline_message_equal(_table, left, right)
     }
 
     @inlinable public static func _lend(
         _ value: inout UnsafeMutablePointer<_Fields>?,
         from storage: _BorrowedStorage
     ) -> (element: Self, lent: UnsafeMutablePointer<_Fields>?) {
-        let fields = value ?? storage.create(Self._table).assumingMemoryBound(to: _Fields.self)
-        value = nil
-        return (Self(_message: _MessageReference(storage: storage.lend(), fields: fields)), fields)
+        var place = UnsafeMutableRawPointer(value)
+        defer { value = nil }
+        return _lent(storage.lend(&place, as: _table))
+    }
+
+    @inlinable static func _lent(_ loan: _UntypedReference) -> (element: Self, lent: _CValue) {
+        let message = _MessageReference<_Fields>(loan)
+        return (Self(_message: message), message.fields)
     }
 
     @inlinable public static func _settle(
@@ -198,18 +203,15 @@ extension Message {
         _ lent: UnsafeMutablePointer<_Fields>?,
         from storage: _BorrowedStorage
     ) -> UnsafeMutablePointer<_Fields>?? {
-        element._message.settle(lent, from: storage)
+        let isThere = storage.takeBack(&element._message.untyped, lent: lent.unsafelyUnwrapped)
+        return isThere ? .some(lent) : nil
     }
-}
 
-extension _MessageReference {
-    /// Ends a loan: nil if another message has taken the place of the one that was lent.
-    @inlinable mutating func settle(
-        _ lent: UnsafeMutablePointer<Fields>?,
-        from storage: _BorrowedStorage
-    ) -> UnsafeMutablePointer<Fields>?? {
-        if fields == lent, storage.takeBack(&self.storage) { return .some(lent) }
-        storage.settleWithoutLoan()
-        return nil
+    @inlinable public static func _isStored(
+        _ element: Self,
+        as value: UnsafeMutablePointer<_Fields>?,
+        in storage: _MessageStorage
+    ) -> Bool {
+        element._message.untyped.isEqual(to: value, as: _table)
     }
 }

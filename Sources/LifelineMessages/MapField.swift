@@ -37,8 +37,8 @@ public protocol MapKey: FieldElement {
     }
 
     /// The entries of a field of `parent`. For generated code.
-    @inlinable public init<Parent, Entry>(
-        _in parent: _MessageReference<Parent>,
+    @inlinable public init<Entry>(
+        _in parent: _UntypedReference,
         entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
         count: Int
     ) {

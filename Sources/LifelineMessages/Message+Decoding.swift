@@ -41,7 +41,7 @@ extension Message {
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
         self = try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
-            try Self(serializedBytes: bytes, partial: partial, options: options)
+            try Self(_decoding: bytes, partial: partial, options: options)
         }
     }
 
@@ -61,15 +61,24 @@ extension Message {
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
         self = try bytes.withUnsafeBytes { (bytes) throws(MessageError) in
-            try Self(serializedBytes: bytes, partial: partial, options: options)
+            try Self(_decoding: bytes, partial: partial, options: options)
         }
     }
 
-    /// Decodes a message from borrowed memory. See `init(serializedBytes:partial:options:)`.
-    @inlinable @inline(__always) public init(
+    /// Decodes a message from borrowed memory: what connections call. It is not inlined, because each type has it.
+    @inlinable public init(
         serializedBytes bytes: UnsafeRawBufferPointer,
-        partial: Bool = false,
-        options: DecodingOptions = DecodingOptions()
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        let message = try _UntypedReference(decoding: bytes, as: Self._table, partial: partial, options: options)
+        self.init(_message: _MessageReference(message))
+    }
+
+    @inlinable @inline(__always) init(
+        _decoding bytes: UnsafeRawBufferPointer,
+        partial: Bool,
+        options: DecodingOptions
     ) throws(MessageError) {
         let (storage, message) = try _MessageStorage.decode(bytes, as: Self._table, options: options)
         self.init(
@@ -91,13 +100,26 @@ extension Message {
         var merged = self
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
             guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: Self._table) }
-            merged._message.makeUnique(as: Self._table, reserving: 2 &* bytes.count)
-            let storage = merged._message.storage.unsafelyUnwrapped
+            merged._message.untyped.makeUnique(as: Self._table, reserving: 2 &* bytes.count)
+            let storage = merged._message.untyped.storage.unsafelyUnwrapped
             let options = LifelineDecodeOptions(options)
             try storage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
         }
         if !partial { try merged._requireInitialized() }
         self = merged
+    }
+}
+
+extension _UntypedReference {
+    @usableFromInline init(
+        decoding bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<_MessageTable>,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        let (storage, message) = try _MessageStorage.decode(bytes, as: table, options: options)
+        self.init(storage: storage, fields: message)
+        if !partial { try table.requireInitialized(fields) }
     }
 }
 
@@ -206,14 +228,19 @@ extension MessageError {
 extension Message {
     /// Throws when a `required` field is absent.
     @inlinable func _requireInitialized() throws(MessageError) {
-        if Int(Self._table.pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
         defer { extendLifetime(self) }
         // Passes `fields`, not the message, so that the compiler knows all references to the storage.
-        if let error = Self._table.missingRequiredField(in: _message.fields) { throw error }
+        try Self._table.requireInitialized(_message.fields)
     }
 }
 
 extension UnsafePointer<_MessageTable> {
+    /// Throws when a `required` field is absent in `message`, of this type.
+    @inlinable @inline(__always) func requireInitialized(_ message: UnsafeRawPointer) throws(MessageError) {
+        if Int(pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
+        if let error = missingRequiredField(in: message) { throw error }
+    }
+
     /// An error that names the first `required` field that is absent in `message`, of this type.
     @usableFromInline func missingRequiredField(in message: UnsafeRawPointer) -> MessageError? {
         var failure = LifelineFailure()

@@ -17,7 +17,8 @@ extension Message {
 
     /// The same as `serializedBytes(partial:)`.
     @inlinable public func encodedPayload(partial: Bool) throws -> [UInt8] {
-        try serializedBytes(partial: partial)
+        defer { extendLifetime(self) }
+        return try MessageEncoding().payload(of: _message.fields, as: Self._table, partial: partial)
     }
 
     /// Appends the encoded message to `buffer`. Throws as `serializedBytes(partial:)` does; `buffer` is then as it was.
@@ -95,6 +96,15 @@ extension Message {
         let array = bytes(of: message, as: table, &failure) { [UInt8]($0.assumingMemoryBound(to: UInt8.self)) }
         guard let array else { throw MessageError(failure, as: table) }
         return array
+    }
+
+    @usableFromInline func payload(
+        of message: UnsafeRawPointer,
+        as table: UnsafePointer<_MessageTable>,
+        partial: Bool
+    ) throws -> [UInt8] {
+        if !partial { try table.requireInitialized(message) }
+        return try array(of: message, as: table)
     }
 
     @inlinable func append(

@@ -50,17 +50,17 @@ extension Message {
 
     /// Nil when the extension is absent.
     private func read<Extension: MessageExtension>(_: Extension.Type) -> Extension? {
-        guard let (storage, content) = _message.extensionContent(as: Extension._table) else { return nil }
+        guard let (storage, content) = _message.untyped.extensionContent(as: Extension._table) else { return nil }
         let fields = content.assumingMemoryBound(to: Extension._Fields.self)
         return Extension(_message: _MessageReference(storage: storage, fields: fields))
     }
 
     private mutating func write<Extension: MessageExtension>(_ content: Extension) {
-        _message.setExtension(content._message, as: Extension._table, in: Self._table)
+        _message.untyped.setExtension(content._message.untyped, as: Extension._table, in: Self._table)
     }
 }
 
-extension _MessageReference {
+extension _UntypedReference {
     /// The bytes of memory that one extension may take.
     var extensionLimit: Int { DecodingOptions().memoryLimit + 3 * unknownByteCount }
 
@@ -82,7 +82,7 @@ extension _MessageReference {
 
     /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
     mutating func setExtension(
-        _ content: _MessageReference<some Any>,
+        _ content: _UntypedReference,
         as table: UnsafePointer<_MessageTable>,
         in own: UnsafePointer<_MessageTable>
     ) {

@@ -3,15 +3,15 @@ internal import CProtobufC
 extension Message {
     /// The fields that the message type does not know, with their tags, as they stood in the input. They are written
     /// again, after all others, when the message is encoded. Extensions are among them.
-    public var unknownFields: [UInt8] { _message.unknownFields }
+    public var unknownFields: [UInt8] { _message.untyped.unknownFields }
 
     /// Removes the fields that the message type does not know, extensions with them, but not those of submessages.
     public mutating func removeUnknownFields() {
-        _message.removeUnknownFields(as: Self._table)
+        _message.untyped.removeUnknownFields(as: Self._table)
     }
 }
 
-extension _MessageReference {
+extension _UntypedReference {
     var hasUnknownFields: Bool { base.n_unknown_fields > 0 }
 
     /// The bytes of unknown fields, without the tags of some.
@@ -23,7 +23,7 @@ extension _MessageReference {
 
     mutating func removeUnknownFields(as table: UnsafePointer<_MessageTable>) {
         guard hasUnknownFields else { return }
-        let fields = UnsafeMutableRawPointer(mutableFields(as: table))
+        let fields = mutableFields(as: table)
         fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
 
@@ -32,14 +32,14 @@ extension _MessageReference {
         _ bytes: UnsafeBufferPointer<UInt8>,
         as table: UnsafePointer<_MessageTable>
     ) {
-        let fields = UnsafeMutableRawPointer(mutableFields(as: table))
+        let fields = mutableFields(as: table)
         withStorage { $0.setUnknownFields(of: fields, to: bytes) }
     }
 
     /// The base that every struct of protobuf-c begins with.
     private var base: ProtobufCMessage {
         defer { extendLifetime(self) }
-        return UnsafeRawPointer(fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee
+        return fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee
     }
 
     var unknownFields: [UInt8] {

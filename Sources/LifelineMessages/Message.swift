@@ -63,9 +63,9 @@ extension Message {
     }
 
     /// A submessage of `parent`, or the default if there is none.
-    @inlinable public init<Parent>(
+    @inlinable public init(
         _reading fields: UnsafeMutablePointer<_Fields>?,
-        in parent: _MessageReference<Parent>
+        in parent: _UntypedReference
     ) {
         if let fields {
             self.init(_message: _MessageReference(storage: parent.storage, fields: fields))
@@ -77,9 +77,8 @@ extension Message {
 
 extension Message {
     @inlinable public static func == (left: Self, right: Self) -> Bool {
-        defer { extendLifetime((left, right)) }
-        return left._message.fields == right._message.fields
-            || lifeline_message_equal(_table, left._message.fields, right._message.fields)
+        defer { extendLifetime(right) }
+        return left._message.untyped.isEqual(to: right._message.untyped.fields, as: _table)
     }
 
     public func hash(into hasher: inout Hasher) {

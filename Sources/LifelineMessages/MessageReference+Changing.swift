@@ -1,16 +1,19 @@
 public import CLifelineMessages
-public import CProtobufC
 
 // For the setters of generated code. All of them work on the reference that a value stores, and not through the
 // requirements of `Message`, so that the compiler sees that it need not retain anything.
-extension _MessageReference {
-    /// The struct, for writing. It is copied first when there are other references to the storage, or to leave garbage
-    /// behind.
+extension _UntypedReference {
+    /// The struct, for writing.
     @inlinable @inline(__always) public mutating func mutableFields(
         as table: UnsafePointer<_MessageTable>
-    ) -> UnsafeMutablePointer<Fields> {
+    ) -> UnsafeMutableRawPointer {
         if !isWritable(&storage) { makeWritable(as: table) }
         return fields
+    }
+
+    /// Calls `body` with the storage, after `mutableFields`.
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (_BorrowedStorage) -> Result) -> Result {
+        body(_BorrowedStorage(storage.unsafelyUnwrapped))
     }
 
     @usableFromInline mutating func makeWritable(as table: UnsafePointer<_MessageTable>) {
@@ -25,41 +28,45 @@ extension _MessageReference {
         // Half as much again, and at least 256 bytes, for the coming changes.
         let copied = _MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
         let source = storage.take()
-        fields = withBorrowed(copied) { $0.copy(fields, as: table, from: source) }.assumingMemoryBound(to: Fields.self)
+        fields = withBorrowed(copied) { $0.copy(fields, as: table, from: source) }
         storage = copied
     }
 
-    /// Calls `body` with the storage, after `mutableFields`.
-    @inlinable @inline(__always) func withStorage<Result>(_ body: (_BorrowedStorage) -> Result) -> Result {
-        body(_BorrowedStorage(storage.unsafelyUnwrapped))
+    /// Makes a field present, after the struct was made writable. Returns the place of its value.
+    @inline(__always) private mutating func makePresent<Value>(
+        _ field: UnsafePointer<LifelineField>,
+        of table: UnsafePointer<_MessageTable>,
+        as: Value.Type
+    ) -> UnsafeMutablePointer<Value> {
+        lifeline_make_present(field, mutableFields(as: table))
+        return place(of: field, as: Value.self)
+    }
+
+    @inlinable @inline(__always) func place<Value>(
+        of field: UnsafePointer<LifelineField>,
+        as: Value.Type
+    ) -> UnsafeMutablePointer<Value> {
+        (fields + Int(field.pointee.offset)).assumingMemoryBound(to: Value.self)
     }
 }
 
-// MARK: - Singular fields
-
 // Generated code names a field by its index in the message's table, which says where the field is in the struct and
-// what makes it present. What all fields need is written here once, because the compiler takes longer for each line of
-// generated code.
-extension _MessageReference {
-    @inlinable @inline(__always) public mutating func assign(
-        _ text: String,
-        to index: Int,
-        of table: UnsafePointer<_MessageTable>
-    ) {
-        let place = makePresent(table.pointee.fields + index, of: table, as: _BytesValue.self)
-        text.withUTF8Bytes { bytes in withStorage { $0.assign(bytes, to: &place.pointee) } }
+// what makes it present. What is generic here only casts: all else is compiled once, because the compiler takes longer
+// for each line that is compiled for each field.
+
+// MARK: - Strings and bytes
+
+extension _UntypedReference {
+    public mutating func assign(_ text: String, to index: Int, of table: UnsafePointer<_MessageTable>) {
+        text.withUTF8Bytes { assign($0, to: index, of: table) }
     }
 
-    @inlinable @inline(__always) public mutating func assign(
-        _ bytes: [UInt8],
-        to index: Int,
-        of table: UnsafePointer<_MessageTable>
-    ) {
+    public mutating func assign(_ bytes: [UInt8], to index: Int, of table: UnsafePointer<_MessageTable>) {
         bytes.withUnsafeBufferPointer { assign($0, to: index, of: table) }
     }
 
     /// Assigns bytes that are not in this message.
-    @inlinable @inline(__always) public mutating func assign(
+    public mutating func assign(
         _ bytes: UnsafeBufferPointer<UInt8>,
         to index: Int,
         of table: UnsafePointer<_MessageTable>
@@ -67,7 +74,11 @@ extension _MessageReference {
         let place = makePresent(table.pointee.fields + index, of: table, as: _BytesValue.self)
         withStorage { $0.assign(bytes, to: &place.pointee) }
     }
+}
 
+// MARK: - Submessages
+
+extension _UntypedReference {
     /// A submessage. Changing it in place makes it present.
     @inlinable public subscript<M: Message>(message index: Int, of table: UnsafePointer<_MessageTable>) -> M {
         _read {
@@ -77,8 +88,8 @@ extension _MessageReference {
             yield M(_reading: isPresent ? place(of: field, as: M._CValue.self).pointee : nil, in: self)
         }
         @inline(__always) set {
-            let place = makePresent(table.pointee.fields + index, of: table, as: M._CValue.self)
-            place.pointee = withStorage { M._store(newValue, in: $0) }
+            let message = newValue._message.untyped
+            store(message.fields, from: message.storage, in: index, of: table)
         }
         _modify {
             var (message, lent): (element: M, lent: M._CValue) = lendMessage(index, of: table)
@@ -92,8 +103,7 @@ extension _MessageReference {
         _ index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> (element: M, lent: M._CValue) {
-        let place = makePresent(table.pointee.fields + index, of: table, as: M._CValue.self)
-        return withStorage { M._lend(&place.pointee, from: $0) }
+        M._lent(lendMessage(index, of: table))
     }
 
     /// Puts a submessage that was lent, or what has taken its place, into the field.
@@ -103,31 +113,45 @@ extension _MessageReference {
         in index: Int,
         of table: UnsafePointer<_MessageTable>
     ) {
+        settleMessage(&message._message.untyped, lent: lent.unsafelyUnwrapped, in: index, of: table)
+    }
+}
+
+extension _UntypedReference {
+    @usableFromInline mutating func store(
+        _ message: UnsafeRawPointer,
+        from source: _MessageStorage?,
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
         let field = table.pointee.fields + index
-        if let settled = withStorage({ M._settle(&message, lent, from: $0) }) {
-            place(of: field, as: M._CValue.self).pointee = settled
-        } else {
+        let place = makePresent(field, of: table, as: UnsafeMutableRawPointer?.self)
+        place.pointee = withStorage { $0.copy(message, as: field.pointee.message.unsafelyUnwrapped, from: source) }
+    }
+
+    @usableFromInline mutating func lendMessage(
+        _ index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> _UntypedReference {
+        let field = table.pointee.fields + index
+        let place = makePresent(field, of: table, as: UnsafeMutableRawPointer?.self)
+        return withStorage { $0.lend(&place.pointee, as: field.pointee.message.unsafelyUnwrapped) }
+    }
+
+    @usableFromInline mutating func settleMessage(
+        _ message: inout _UntypedReference,
+        lent: UnsafeMutableRawPointer,
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        let field = table.pointee.fields + index
+        var settled = lent
+        if !withStorage({ $0.takeBack(&message, lent: lent) }) {
             _ = mutableFields(as: table)
-            place(of: field, as: M._CValue.self).pointee = withStorage { M._store(message, in: $0) }
+            let inner = field.pointee.message.unsafelyUnwrapped
+            settled = withStorage { $0.copy(message.fields, as: inner, from: message.storage) }
         }
-    }
-
-    /// Makes a field present, after the struct was made writable. Returns the place of its value.
-    @inlinable @inline(__always) mutating func makePresent<Value>(
-        _ field: UnsafePointer<LifelineField>,
-        of table: UnsafePointer<_MessageTable>,
-        as: Value.Type
-    ) -> UnsafeMutablePointer<Value> {
-        let fields = mutableFields(as: table)
-        lifeline_make_present(field, fields)
-        return place(of: field, as: Value.self)
-    }
-
-    @inlinable @inline(__always) func place<Value>(
-        of field: UnsafePointer<LifelineField>,
-        as: Value.Type
-    ) -> UnsafeMutablePointer<Value> {
-        (UnsafeMutableRawPointer(fields) + Int(field.pointee.offset)).assumingMemoryBound(to: Value.self)
+        place(of: field, as: UnsafeMutableRawPointer?.self).pointee = settled
     }
 }
 
@@ -141,10 +165,9 @@ public protocol _FieldCollection {
     var _elements: UnsafeMutablePointer<_CElement>? { get }
     var count: Int { get }
     init(_storage: _MessageStorage?, elements: UnsafeMutablePointer<_CElement>?, count: Int)
-    func _copied(into storage: _MessageStorage) -> Self
 }
 
-extension _MessageReference {
+extension _UntypedReference {
     @inlinable
     public subscript<Collection: _FieldCollection>(
         collection index: Int,
@@ -152,50 +175,83 @@ extension _MessageReference {
     ) -> Collection {
         _read {
             defer { extendLifetime(storage) }
-            yield collection(table.pointee.fields + index, in: storage)
+            let field = table.pointee.fields + index
+            let elements = place(of: field, as: UnsafeMutablePointer<Collection._CElement>?.self).pointee
+            yield Collection(_storage: storage, elements: elements, count: lifeline_count(field, fields))
         }
-        set {
-            _ = mutableFields(as: table)
-            store(newValue._copied(into: storage.unsafelyUnwrapped), in: table.pointee.fields + index)
+        @inline(__always) set {
+            store(newValue._elements, count: newValue.count, from: newValue._storage, in: index, of: table)
         }
         _modify {
-            _ = mutableFields(as: table)
-            let field = table.pointee.fields + index
-            var lent: Collection = collection(field, in: withStorage { $0.lend() })
-            store(Collection(_storage: nil, elements: nil, count: 0), in: field)
-            defer {
-                if !withStorage({ $0.takeBack(&lent._storage) }) {
-                    leaveLoan(as: table)
-                    lent = lent._copied(into: storage.unsafelyUnwrapped)
-                }
-                store(lent, in: field)
-            }
+            var lent: Collection = lendCollection(index, of: table)
+            defer { settle(lent._elements, count: lent.count, from: &lent._storage, in: index, of: table) }
             yield &lent
         }
     }
 
-    /// The elements that the struct has.
-    @inlinable @inline(__always) func collection<Collection: _FieldCollection>(
-        _ field: UnsafePointer<LifelineField>,
-        in storage: _MessageStorage?
+    /// A function, because a constant for the storage would be a second reference to it.
+    @inlinable @inline(__always) mutating func lendCollection<Collection: _FieldCollection>(
+        _ index: Int,
+        of table: UnsafePointer<_MessageTable>
     ) -> Collection {
-        let elements = place(of: field, as: UnsafeMutablePointer<Collection._CElement>?.self).pointee
-        return Collection(_storage: storage, elements: elements, count: lifeline_count(field, fields))
+        let (elements, count) = takeElements(index, of: table)
+        return Collection(
+            _storage: withStorage { $0.lend() },
+            elements: elements?.assumingMemoryBound(to: Collection._CElement.self),
+            count: count
+        )
     }
+}
 
-    /// Makes the struct's elements those of a collection in this message's arena.
-    @inlinable @inline(__always) func store<Collection: _FieldCollection>(
-        _ collection: Collection,
-        in field: UnsafePointer<LifelineField>
+extension _UntypedReference {
+    /// Stores a copy of elements.
+    @usableFromInline mutating func store(
+        _ elements: UnsafeRawPointer?,
+        count: Int,
+        from source: _MessageStorage?,
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
     ) {
-        place(of: field, as: UnsafeMutablePointer<Collection._CElement>?.self).pointee = collection._elements
-        let quantifier = UnsafeMutableRawPointer(fields) + Int(field.pointee.quantifier_offset)
-        quantifier.storeBytes(of: collection.count, as: Int.self)
+        let field = table.pointee.fields + index
+        _ = mutableFields(as: table)
+        let copy = elements.flatMap { elements in
+            withStorage { $0.copy(elements, count: count, of: field, from: source) }
+        }
+        set(copy, count: count, of: field)
     }
 
-    /// Settles a loan whose child was replaced, and makes this message writable for a copy of the new child.
-    @usableFromInline mutating func leaveLoan(as table: UnsafePointer<_MessageTable>) {
-        withStorage { $0.settleWithoutLoan() }
+    /// Takes the elements of a repeated field or a map, to be lent and then settled.
+    @usableFromInline mutating func takeElements(
+        _ index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> (elements: UnsafeMutableRawPointer?, count: Int) {
+        let field = table.pointee.fields + index
         _ = mutableFields(as: table)
+        let elements = place(of: field, as: UnsafeMutableRawPointer?.self).pointee
+        let count = lifeline_count(field, fields)
+        set(nil, count: 0, of: field)
+        return (elements, count)
+    }
+
+    /// Puts elements that were lent, or what has taken their place, into the field.
+    @usableFromInline mutating func settle(
+        _ elements: UnsafeMutableRawPointer?,
+        count: Int,
+        from source: inout _MessageStorage?,
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        if withStorage({ $0.takeBack(&source) }) {
+            set(elements, count: count, of: table.pointee.fields + index)
+        } else {
+            withStorage { $0.settleWithoutLoan() }
+            store(elements, count: count, from: source, in: index, of: table)
+        }
+    }
+
+    private func set(_ elements: UnsafeMutableRawPointer?, count: Int, of field: UnsafePointer<LifelineField>) {
+        place(of: field, as: UnsafeMutableRawPointer?.self).pointee = elements
+        let quantifier = fields + Int(field.pointee.quantifier_offset)
+        quantifier.storeBytes(of: count, as: Int.self)
     }
 }

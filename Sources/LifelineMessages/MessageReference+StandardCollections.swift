@@ -3,7 +3,7 @@ public import CLifelineMessages
 // For messages with the types of swift-protobuf: repeated fields as arrays, maps as dictionaries. Only what differs from
 // the field is stored, so that other messages are not copied.
 
-extension _MessageReference {
+extension _UntypedReference {
     /// A repeated field, as a new array.
     @inlinable
     public subscript<Element: FieldElement>(

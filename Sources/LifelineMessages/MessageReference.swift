@@ -10,7 +10,43 @@ public typealias _BytesValue = ProtobufCBinaryData
 /// The content of a value of a generated message type: its storage, and the protobuf-c struct in it.
 ///
 /// See docs/message-memory.md.
-@frozen public struct _MessageReference<Fields>: @unchecked Sendable {
+@frozen public struct _MessageReference<Fields>: Sendable {
+    // What does not depend on the type of the struct is not generic, so that it is compiled once for all messages, and
+    // not for each again.
+    public var untyped: _UntypedReference
+
+    @inlinable @inline(__always) public init(_ untyped: _UntypedReference) {
+        self.untyped = untyped
+    }
+
+    @inlinable @inline(__always) public init(storage: _MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
+        untyped = _UntypedReference(storage: storage, fields: fields)
+    }
+
+    /// For writing, after `mutableFields`, and for comparing. Use `pointee` for reading.
+    @inlinable @inline(__always) public var fields: UnsafeMutablePointer<Fields> {
+        untyped.fields.assumingMemoryBound(to: Fields.self)
+    }
+
+    /// The fields, for reading. The message lives until the access ends, unlike with `fields`.
+    @inlinable public var pointee: Fields {
+        @inline(__always) _read {
+            defer { extendLifetime(untyped.storage) }
+            yield fields.pointee
+        }
+    }
+
+    /// The struct, for writing. It is copied first when there are other references to the storage, or to leave garbage
+    /// behind.
+    @inlinable @inline(__always) public mutating func mutableFields(
+        as table: UnsafePointer<_MessageTable>
+    ) -> UnsafeMutablePointer<Fields> {
+        untyped.mutableFields(as: table).assumingMemoryBound(to: Fields.self)
+    }
+}
+
+/// The content of a message of any type.
+@frozen public struct _UntypedReference: @unchecked Sendable {
     // @unchecked Sendable, because threads that share a storage only read it. `fields` points into `storage` and is
     // written to only while `self` holds the one reference to it, which no other thread can get then. References are
     // counted atomically, and a part that was lent is settled by one atomic exchange. Without a storage, `fields` is a
@@ -18,28 +54,28 @@ public typealias _BytesValue = ProtobufCBinaryData
 
     /// Nil while no field was set. `fields` is then the type's default instance.
     public var storage: _MessageStorage?
-    /// For writing, after `mutableFields`, and for comparing. Use `pointee` for reading.
-    public var fields: UnsafeMutablePointer<Fields>
+    /// The struct.
+    public var fields: UnsafeMutableRawPointer
 
-    @inlinable public init(storage: _MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
+    @inlinable @inline(__always) public init(storage: _MessageStorage?, fields: UnsafeMutableRawPointer) {
         self.storage = storage
         self.fields = fields
     }
+}
 
-    /// The fields, for reading. The message lives until the access ends, unlike with `fields`.
-    @inlinable public var pointee: Fields {
-        @inline(__always) _read {
-            defer { extendLifetime(storage) }
-            yield fields.pointee
-        }
+extension _UntypedReference {
+    /// Whether the message is equal to one in memory; NULL is one with no field set.
+    @usableFromInline func isEqual(to other: UnsafeRawPointer?, as table: UnsafePointer<_MessageTable>) -> Bool {
+        defer { extendLifetime(self) }
+        return lifeline_message_equal(table, fields, other)
     }
 }
 
 // MARK: - Strings and bytes
 
-extension _MessageReference {
+extension _UntypedReference {
     /// The text of a field. Bytes that are not UTF-8, which a proto2 string may hold, read as U+FFFD.
-    @inlinable public func string(_ value: _BytesValue) -> String {
+    public func string(_ value: _BytesValue) -> String {
         defer { extendLifetime(self) }
         return String(value, isValid: !mayHoldMalformedText)
     }
@@ -70,7 +106,7 @@ extension _MessageReference {
         return try body(Span(_unsafeElements: value.buffer))
     }
 
-    @inlinable public func bytes(_ value: _BytesValue) -> [UInt8] {
+    public func bytes(_ value: _BytesValue) -> [UInt8] {
         defer { extendLifetime(self) }
         return [UInt8](value.buffer)
     }

@@ -69,6 +69,24 @@ extension _BorrowedStorage {
         return true
     }
 
+    /// Lends the message at `place`, which is made if there is none. The place is empty until the loan ends.
+    @usableFromInline func lend(
+        _ place: inout UnsafeMutableRawPointer?,
+        as table: UnsafePointer<_MessageTable>
+    ) -> _UntypedReference {
+        let message = place ?? create(table)
+        place = nil
+        return _UntypedReference(storage: lend(), fields: message)
+    }
+
+    /// Ends the loan of the message at `lent`. Returns whether it is still there: if not, what has taken its place is to
+    /// be copied.
+    @usableFromInline func takeBack(_ message: inout _UntypedReference, lent: UnsafeMutableRawPointer) -> Bool {
+        if message.fields == lent, takeBack(&message.storage) { return true }
+        settleWithoutLoan()
+        return false
+    }
+
     /// Makes a loan that is still in use, by a copy of the child, count as a reference.
     @usableFromInline func settleWithoutLoan() {
         let ofLoan = unmanaged.retain()

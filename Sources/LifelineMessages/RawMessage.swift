@@ -119,7 +119,7 @@ extension RawMessage {
 
     public static func decode(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
-        into messages: inout [RawMessage],
+        into messages: inout OutputSpan<RawMessage>,
         partial: Bool,
         options: DecodingOptions
     ) throws(MessageError) {
@@ -151,7 +151,7 @@ extension RawMessage {
     private static func append(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
         of bytes: UnsafeRawBufferPointer,
-        to messages: inout [RawMessage]
+        to messages: inout OutputSpan<RawMessage>
     ) {
         let block = Block([UInt8](bytes))
         // Of both there is an address, where `decode` has found one.
@@ -159,12 +159,10 @@ extension RawMessage {
         // A reference for each, all at once: one after the other they were a fifth of receiving 32 bytes.
         let reference = Unmanaged.passRetained(block)
         if payloads.count > 1 { lifeline_retain(reference.toOpaque(), UInt32(payloads.count - 1)) }
-        messages.append(addingCapacity: payloads.count) { added in
-            for payload in payloads {
-                let start = payload.baseAddress.unsafelyUnwrapped + distance
-                let copy = UnsafeRawBufferPointer(start: start, count: payload.count)
-                added.append(RawMessage(reference.takeRetainedValue(), copy))
-            }
+        for payload in payloads {
+            let start = payload.baseAddress.unsafelyUnwrapped + distance
+            let copy = UnsafeRawBufferPointer(start: start, count: payload.count)
+            messages.append(RawMessage(reference.takeRetainedValue(), copy))
         }
     }
 }

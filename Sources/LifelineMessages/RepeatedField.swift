@@ -25,8 +25,8 @@ public import CLifelineMessages
     }
 
     /// The elements of a field of `parent`. For generated code.
-    @inlinable public init<Parent>(
-        _in parent: _MessageReference<Parent>,
+    @inlinable public init(
+        _in parent: _UntypedReference,
         _ elements: UnsafeMutablePointer<Element._CValue>?,
         count: Int
     ) {

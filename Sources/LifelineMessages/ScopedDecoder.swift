@@ -115,7 +115,7 @@ extension ScopedDecoder {
         partial: Bool,
         _ body: (M) throws -> Result
     ) throws -> Result {
-        defer { takeBack(&message._message.storage) }
+        defer { takeBack(&message._message.untyped.storage) }
         if !partial { try message._requireInitialized() }
         return try body(message)
     }

@@ -1,5 +1,5 @@
 package import CLifelineMessages
-package import CProtobufC
+internal import CProtobufC
 
 /// A message of the type that a table describes: for types that are known only at run time, and for what is done alike
 /// to messages of all types.
@@ -11,12 +11,16 @@ package struct TableMessage: @unchecked Sendable {
     package typealias Field = UnsafePointer<LifelineField>
 
     package let table: UnsafePointer<_MessageTable>
-    package private(set) var reference: _MessageReference<ProtobufCMessage>
+    package private(set) var reference: _UntypedReference
 
     private init(_ table: UnsafePointer<_MessageTable>, _ storage: _MessageStorage?, _ fields: UnsafeMutableRawPointer)
     {
+        self.init(table, _UntypedReference(storage: storage, fields: fields))
+    }
+
+    private init(_ table: UnsafePointer<_MessageTable>, _ reference: _UntypedReference) {
         self.table = table
-        reference = _MessageReference(storage: storage, fields: fields.assumingMemoryBound(to: ProtobufCMessage.self))
+        self.reference = reference
     }
 
     /// A message with no field set.
@@ -26,18 +30,17 @@ package struct TableMessage: @unchecked Sendable {
 
     /// A message of a generated type, which shares its memory.
     package init<M: Message>(_ message: M) {
-        self.init(M._table, message._message.storage, UnsafeMutableRawPointer(message._message.fields))
+        self.init(M._table, message._message.untyped)
     }
 
     /// The message as one of a generated type, whose table must be the same.
     package func message<M: Message>(as: M.Type) -> M {
         precondition(table == M._table, "A message of another type")
-        let fields = UnsafeMutableRawPointer(reference.fields).assumingMemoryBound(to: M._Fields.self)
-        return M(_message: _MessageReference(storage: reference.storage, fields: fields))
+        return M(_message: _MessageReference(reference))
     }
 
     /// The bytes from `reference.fields` on.
-    private var memory: UnsafeMutableRawPointer { UnsafeMutableRawPointer(reference.fields) }
+    private var memory: UnsafeMutableRawPointer { reference.fields }
 }
 
 // MARK: - Formats
@@ -158,9 +161,8 @@ extension TableMessage {
     }
 
     private func requireInitialized() throws(MessageError) {
-        if Int(table.pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
         defer { extendLifetime(reference) }
-        if let error = table.missingRequiredField(in: memory) { throw error }
+        try table.requireInitialized(memory)
     }
 
     package var unknownFields: [UInt8] { reference.unknownFields }
@@ -403,18 +405,15 @@ extension TableMessage {
     ) throws(Failure) -> Result {
         let inner = field.pointee.message.unsafelyUnwrapped
         if index == nil { makePresent(field) } else { _ = reference.mutableFields(as: table) }
-        let lender = place(of: field, at: index)
-        let original =
-            lender.load(as: UnsafeMutableRawPointer?.self) ?? reference.withStorage { $0.create(inner) }
+        let lender = place(of: field, at: index).assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
         // As the accessors of generated code do: see docs/message-memory.md, "Loans".
-        var lent = TableMessage(inner, reference.withStorage { $0.lend() }, original)
-        lender.storeBytes(of: nil, as: UnsafeMutableRawPointer?.self)
+        var lent = TableMessage(inner, reference.withStorage { $0.lend(&lender.pointee, as: inner) })
+        let original = lent.memory
         defer {
             precondition(lent.table == inner, "The message was replaced by one of another type")
             var settled = original
-            let isLoan = lent.memory == original && reference.withStorage { $0.takeBack(&lent.reference.storage) }
-            if !isLoan {
-                reference.leaveLoan(as: table)
+            if !reference.withStorage({ $0.takeBack(&lent.reference, lent: original) }) {
+                _ = reference.mutableFields(as: table)
                 settled = reference.withStorage { $0.copy(lent.memory, as: inner, from: lent.reference.storage) }
             }
             place(of: field, at: index).storeBytes(of: settled, as: UnsafeMutableRawPointer?.self)

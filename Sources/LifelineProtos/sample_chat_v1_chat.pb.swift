@@ -5,7 +5,7 @@ public import CLifelineProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// What a message is about, for a client to choose how to show it.
 public enum Sample_Chat_V1_Kind: LifelineMessages.ProtobufEnum {
@@ -46,29 +46,31 @@ public struct Sample_Chat_V1_User: LifelineMessages.Message {
     public var id: UInt64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
+        _modify { yield &_mutableFields().pointee.id }
     }
 
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var avatarURL: String {
-        get { _message.string(_message.pointee.avatar_url) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.avatar_url) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `avatarURL`, without a copy.
     public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.avatar_url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.avatar_url, body)
     }
 
     public var level: Int32 {
         get { _message.pointee.level }
         set { _mutableFields().pointee.level = newValue }
+        _modify { yield &_mutableFields().pointee.level }
     }
 
     public var verified: Bool {
@@ -87,36 +89,37 @@ public struct Sample_Chat_V1_User: LifelineMessages.Message {
 /// A file that travels with a message.
 public struct Sample_Chat_V1_Attachment: LifelineMessages.Message {
     public var url: String {
-        get { _message.string(_message.pointee.url) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.url) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `url`, without a copy.
     public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.url, body)
     }
 
     public var sha256: [UInt8] {
-        get { _message.bytes(_message.pointee.sha256) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.sha256) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sha256`, without a copy.
     public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.sha256, body)
+        return try _message.untyped.withSpan(_message.pointee.sha256, body)
     }
 
     public var size: UInt64 {
         get { _message.pointee.size }
         set { _mutableFields().pointee.size = newValue }
+        _modify { yield &_mutableFields().pointee.size }
     }
 
     /// The file itself, where it is small enough to travel inline.
     public var content: [UInt8] {
-        get { _message.bytes(_message.pointee.content) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.content) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `content`, without a copy.
     public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.content, body)
+        return try _message.untyped.withSpan(_message.pointee.content, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
@@ -132,23 +135,27 @@ public struct Sample_Chat_V1_Location: LifelineMessages.Message {
     public var latitude: Double {
         get { _message.pointee.latitude }
         set { _mutableFields().pointee.latitude = newValue }
+        _modify { yield &_mutableFields().pointee.latitude }
     }
 
     public var longitude: Double {
         get { _message.pointee.longitude }
         set { _mutableFields().pointee.longitude = newValue }
+        _modify { yield &_mutableFields().pointee.longitude }
     }
 
     /// Radius around the point that the sender is in, in metres.
     public var accuracy: Float {
         get { _message.pointee.accuracy }
         set { _mutableFields().pointee.accuracy = newValue }
+        _modify { yield &_mutableFields().pointee.accuracy }
     }
 
     /// Height above sea level, in metres.
     public var altitude: Int32 {
         get { _message.pointee.altitude }
         set { _mutableFields().pointee.altitude = newValue }
+        _modify { yield &_mutableFields().pointee.altitude }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Location
@@ -162,31 +169,31 @@ public struct Sample_Chat_V1_Location: LifelineMessages.Message {
 /// A question to everyone in the conversation.
 public struct Sample_Chat_V1_Poll: LifelineMessages.Message {
     public var question: String {
-        get { _message.string(_message.pointee.question) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.question) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `question`, without a copy.
     public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.question, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.question, body)
     }
 
     public var choices: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.choices, count: _message.pointee.n_choices) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.choices, count: _message.pointee.n_choices) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// User id to index in `choices`.
     public var votes: LifelineMessages.MapField<UInt64, UInt32> {
-        _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message.untyped, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var closesAt: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.closes_at, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.closes_at, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `closesAt` is set.
     public var hasClosesAt: Bool { _message.pointee.closes_at != nil }
@@ -204,58 +211,58 @@ public struct Sample_Chat_V1_Poll: LifelineMessages.Message {
 /// One message of a conversation.
 public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     public var id: String {
-        get { _message.string(_message.pointee.id) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.id, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.id, body)
     }
 
     public var from: String {
-        get { _message.string(_message.pointee.from) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.from) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
     public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.from, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.from, body)
     }
 
     public var to: String {
-        get { _message.string(_message.pointee.to) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.to) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `to`, without a copy.
     public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.to, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.to, body)
     }
 
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public var attachments: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
-        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message.untyped, _message.pointee.attachments, count: _message.pointee.n_attachments) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var headers: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// Ids of the users that the text names.
     public var mentions: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.mentions, count: _message.pointee.n_mentions) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.mentions, count: _message.pointee.n_mentions) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var kind: Sample_Chat_V1_Kind {
@@ -267,12 +274,13 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     public var flags: Int32 {
         get { _message.pointee.flags }
         set { _mutableFields().pointee.flags = newValue }
+        _modify { yield &_mutableFields().pointee.flags }
     }
 
     public var author: Sample_Chat_V1_User {
-        _read { yield Sample_Chat_V1_User(_reading: _message.pointee.author, in: _message) }
-        set { _message[message: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
+        _read { yield Sample_Chat_V1_User(_reading: _message.pointee.author, in: _message.untyped) }
+        set { _message.untyped[message: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 9, of: Self._table] }
     }
     /// Whether `author` is set.
     public var hasAuthor: Bool { _message.pointee.author != nil }
@@ -297,12 +305,13 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     public var nonce: UInt64 {
         get { _message.pointee.nonce }
         set { _mutableFields().pointee.nonce = newValue }
+        _modify { yield &_mutableFields().pointee.nonce }
     }
 
     public var sentAt: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.sent_at, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.sent_at, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
     /// Whether `sentAt` is set.
     public var hasSentAt: Bool { _message.pointee.sent_at != nil }
@@ -311,9 +320,9 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
 
     /// The message that this one answers.
     public var replyTo: Sample_Chat_V1_ChatMessage {
-        _read { yield Sample_Chat_V1_ChatMessage(_reading: _message.pointee.reply_to, in: _message) }
-        set { _message[message: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 13, of: Self._table] }
+        _read { yield Sample_Chat_V1_ChatMessage(_reading: _message.pointee.reply_to, in: _message.untyped) }
+        set { _message.untyped[message: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 13, of: Self._table] }
     }
     /// Whether `replyTo` is set.
     public var hasReplyTo: Bool { _message.pointee.reply_to != nil }
@@ -321,87 +330,91 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     public mutating func clearReplyTo() { _mutableFields().pointee.reply_to = nil }
 
     public var location: Sample_Chat_V1_Location {
-        _read { yield Sample_Chat_V1_Location(_reading: _message.pointee.body_case.rawValue == 15 ? _message.pointee.location : nil, in: _message) }
-        set { _message[message: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 14, of: Self._table] }
+        _read { yield Sample_Chat_V1_Location(_reading: _message.pointee.body_case.rawValue == 15 ? _message.pointee.location : nil, in: _message.untyped) }
+        set { _message.untyped[message: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 14, of: Self._table] }
     }
 
     public var poll: Sample_Chat_V1_Poll {
-        _read { yield Sample_Chat_V1_Poll(_reading: _message.pointee.body_case.rawValue == 16 ? _message.pointee.poll : nil, in: _message) }
-        set { _message[message: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 15, of: Self._table] }
+        _read { yield Sample_Chat_V1_Poll(_reading: _message.pointee.body_case.rawValue == 16 ? _message.pointee.poll : nil, in: _message.untyped) }
+        set { _message.untyped[message: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 15, of: Self._table] }
     }
 
     public var sticker: String {
-        get { _message.pointee.body_case.rawValue == 17 ? _message.string(_message.pointee.sticker) : "" }
-        set { _message.assign(newValue, to: 16, of: Self._table) }
+        get { _message.pointee.body_case.rawValue == 17 ? _message.untyped.string(_message.pointee.sticker) : "" }
+        set { _message.untyped.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `sticker`, without a copy.
     public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.body_case.rawValue == 17 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.sticker, body)
+        guard _message.pointee.body_case.rawValue == 17 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.sticker, body)
     }
 
     public var voice: [UInt8] {
-        get { _message.pointee.body_case.rawValue == 18 ? _message.bytes(_message.pointee.voice) : [] }
-        set { _message.assign(newValue, to: 17, of: Self._table) }
+        get { _message.pointee.body_case.rawValue == 18 ? _message.untyped.bytes(_message.pointee.voice) : [] }
+        set { _message.untyped.assign(newValue, to: 17, of: Self._table) }
     }
     /// Calls `body` with the bytes of `voice`, without a copy.
     public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.body_case.rawValue == 18 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.voice, body)
+        return try _message.untyped.withSpan(_message.pointee.voice, body)
     }
 
     /// Emotions as sticker name to how often it was given.
     public var reactions: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
-        set { _message[collection: 18, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 18, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message.untyped, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
+        set { _message.untyped[collection: 18, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 18, of: Self._table] }
     }
 
     /// Offset of the sender's clock from UTC, in seconds.
     public var utcOffset: Int32 {
         get { _message.pointee.utc_offset }
         set { _mutableFields().pointee.utc_offset = newValue }
+        _modify { yield &_mutableFields().pointee.utc_offset }
     }
 
     /// Position in the conversation; negative for drafts.
     public var position: Int64 {
         get { _message.pointee.position }
         set { _mutableFields().pointee.position = newValue }
+        _modify { yield &_mutableFields().pointee.position }
     }
 
     /// CRC-32 of `text`.
     public var textChecksum: UInt32 {
         get { _message.pointee.text_checksum }
         set { _mutableFields().pointee.text_checksum = newValue }
+        _modify { yield &_mutableFields().pointee.text_checksum }
     }
 
     /// Time zone database version that `utc_offset` came from.
     public var zoneVersion: Int64 {
         get { _message.pointee.zone_version }
         set { _mutableFields().pointee.zone_version = newValue }
+        _modify { yield &_mutableFields().pointee.zone_version }
     }
 
     /// Samples of the sender's signal strength, in dBm, oldest first.
     public var signal: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.signal, count: _message.pointee.n_signal) }
-        set { _message[collection: 23, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 23, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.signal, count: _message.pointee.n_signal) }
+        set { _message.untyped[collection: 23, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 23, of: Self._table] }
     }
 
     public var kindsSeen: LifelineMessages.RepeatedField<Sample_Chat_V1_Kind> {
-        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
-        set { _message[collection: 24, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 24, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message.untyped, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
+        set { _message.untyped[collection: 24, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 24, of: Self._table] }
     }
 
     /// What the message carries besides its text.
     public var body: OneOf_Body? {
         get {
             switch _message.pointee.body_case.rawValue {
-            case 15: .location(Sample_Chat_V1_Location(_reading: _message.pointee.location, in: _message))
-            case 16: .poll(Sample_Chat_V1_Poll(_reading: _message.pointee.poll, in: _message))
+            case 15: .location(Sample_Chat_V1_Location(_reading: _message.pointee.location, in: _message.untyped))
+            case 16: .poll(Sample_Chat_V1_Poll(_reading: _message.pointee.poll, in: _message.untyped))
             case 17: .sticker(self.sticker)
             case 18: .voice(self.voice)
             default: nil

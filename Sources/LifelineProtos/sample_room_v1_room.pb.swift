@@ -5,22 +5,23 @@ public import CLifelineProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Sample_Room_V1_EchoRequest: LifelineMessages.Message {
     /// Counted by the caller: an echo that is lost or doubled shows.
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__EchoRequest
@@ -35,21 +36,23 @@ public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     /// Echoes that the server has answered in this session, this one included.
     public var count: UInt64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
+        _modify { yield &_mutableFields().pointee.count }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__EchoReply
@@ -65,13 +68,14 @@ public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
     public var count: UInt32 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
+        _modify { yield &_mutableFields().pointee.count }
     }
 
     /// From one tick to the next. Absent: 1 s.
     public var interval: Google_Protobuf_Duration {
-        _read { yield Google_Protobuf_Duration(_reading: _message.pointee.interval, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_Duration(_reading: _message.pointee.interval, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `interval` is set.
     public var hasInterval: Bool { _message.pointee.interval != nil }
@@ -91,13 +95,14 @@ public struct Sample_Room_V1_Tick: LifelineMessages.Message {
     public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// By the server's clock.
     public var time: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `time` is set.
     public var hasTime: Bool { _message.pointee.time != nil }
@@ -114,12 +119,12 @@ public struct Sample_Room_V1_Tick: LifelineMessages.Message {
 
 public struct Sample_Room_V1_SayRequest: LifelineMessages.Message {
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayRequest
@@ -135,12 +140,14 @@ public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// How many sessions it was given to.
     public var listenerCount: UInt32 {
         get { _message.pointee.listener_count }
         set { _mutableFields().pointee.listener_count = newValue }
+        _modify { yield &_mutableFields().pointee.listener_count }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayReply
@@ -154,12 +161,12 @@ public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
 public struct Sample_Room_V1_Status: LifelineMessages.Message {
     /// What the client is doing, in a word or two.
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__Status
@@ -175,32 +182,33 @@ public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// The name of the session that said it.
     public var from: String {
-        get { _message.string(_message.pointee.from) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.from) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
     public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.from, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.from, body)
     }
 
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     /// When the server took it.
     public var time: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `time` is set.
     public var hasTime: Bool { _message.pointee.time != nil }
@@ -220,12 +228,14 @@ public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
     public var count: UInt32 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
+        _modify { yield &_mutableFields().pointee.count }
     }
 
     /// As in SayReply, of the last one; 0: nothing was said.
     public var lastNumber: UInt64 {
         get { _message.pointee.last_number }
         set { _mutableFields().pointee.last_number = newValue }
+        _modify { yield &_mutableFields().pointee.last_number }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayAllReply

@@ -5,7 +5,7 @@ public import CLifelineSessionReflection
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Lifeline_Reflection_V1_Kind: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
@@ -63,17 +63,17 @@ public struct Lifeline_Reflection_V1_DescribeRequest: LifelineMessages.Message {
 public struct Lifeline_Reflection_V1_Description: LifelineMessages.Message {
     /// The methods that clients can call.
     public var methods: LifelineMessages.RepeatedField<Lifeline_Reflection_V1_Method> {
-        _read { yield LifelineMessages.RepeatedField<Lifeline_Reflection_V1_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Reflection_V1_Method>(_in: _message.untyped, _message.pointee.methods, count: _message.pointee.n_methods) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// Encoded google.protobuf.FileDescriptorProto: the files that declare the types of the methods, and all that these
     /// import. A file comes after those that it imports.
     public var files: LifelineMessages.RepeatedField<[UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message, _message.pointee.files, count: _message.pointee.n_files) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message.untyped, _message.pointee.files, count: _message.pointee.n_files) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineSessionReflection.Lifeline__Reflection__V1__Description
@@ -87,12 +87,12 @@ public struct Lifeline_Reflection_V1_Description: LifelineMessages.Message {
 public struct Lifeline_Reflection_V1_Method: LifelineMessages.Message {
     /// package.Service/Method.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var kind: Lifeline_Reflection_V1_Kind {
@@ -102,22 +102,22 @@ public struct Lifeline_Reflection_V1_Method: LifelineMessages.Message {
 
     /// The full name of the type of requests. Empty if the server does not know it.
     public var requestType: String {
-        get { _message.string(_message.pointee.request_type) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.request_type) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `requestType`, without a copy.
     public func withRequestTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.request_type, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.request_type, body)
     }
 
     /// The full name of the type of replies. Empty for pushes, and if the server does not know it.
     public var replyType: String {
-        get { _message.string(_message.pointee.reply_type) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.reply_type) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `replyType`, without a copy.
     public func withReplyTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.reply_type, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.reply_type, body)
     }
 
     public typealias _Fields = CLifelineSessionReflection.Lifeline__Reflection__V1__Method

@@ -19,7 +19,7 @@ extension Data: FieldElement {
 }
 
 // For generated code.
-extension _MessageReference {
+extension _UntypedReference {
     /// The bytes of a field.
     @inlinable public func data(_ value: _BytesValue) -> Data {
         defer { extendLifetime(self) }

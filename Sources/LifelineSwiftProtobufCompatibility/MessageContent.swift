@@ -53,17 +53,17 @@ extension _MessageContent {
         array index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> [Element] {
-        get { unsettled.value(at: index) ?? reference[array: index, of: table] }
+        get { unsettled.value(at: index) ?? reference.untyped[array: index, of: table] }
         set {
             var array = newValue
             if !unsettled.isEmpty { unsettled.removeValue(at: index) }
-            reference.store(&array, in: index, of: table)
+            reference.untyped.store(&array, in: index, of: table)
         }
         _modify {
             if let field = unsettled.fieldToChange(at: index, as: [Element].self) {
                 yield &field.value
             } else {
-                let array: [Element] = reference[array: index, of: table]
+                let array: [Element] = reference.untyped[array: index, of: table]
                 let field = UnsettledField(array, in: index, of: table) { array, message, index, table in
                     message.store(&array, in: index, of: table)
                 }
@@ -79,17 +79,17 @@ extension _MessageContent {
         dictionary index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> [Key: Value] {
-        get { unsettled.value(at: index) ?? reference[dictionary: index, of: table] }
+        get { unsettled.value(at: index) ?? reference.untyped[dictionary: index, of: table] }
         set {
             var dictionary = newValue
             if !unsettled.isEmpty { unsettled.removeValue(at: index) }
-            reference.store(&dictionary, in: index, of: table)
+            reference.untyped.store(&dictionary, in: index, of: table)
         }
         _modify {
             if let field = unsettled.fieldToChange(at: index, as: [Key: Value].self) {
                 yield &field.value
             } else {
-                let dictionary: [Key: Value] = reference[dictionary: index, of: table]
+                let dictionary: [Key: Value] = reference.untyped[dictionary: index, of: table]
                 let field = UnsettledField(dictionary, in: index, of: table) { dictionary, message, index, table in
                     message.store(&dictionary, in: index, of: table)
                 }
@@ -104,7 +104,7 @@ extension _MessageContent {
         _ fields: UnsafeMutablePointer<M._Fields>?,
         at index: Int
     ) -> M {
-        var message = M(_reading: fields, in: reference)
+        var message = M(_reading: fields, in: reference.untyped)
         if !unsettled.isEmpty { message._content.unsettled = unsettled.part(at: index) }
         return message
     }
@@ -116,7 +116,7 @@ extension _MessageContent {
         of table: UnsafePointer<_MessageTable>
     ) -> M {
         get {
-            var message: M = reference[message: index, of: table]
+            var message: M = reference.untyped[message: index, of: table]
             if !unsettled.isEmpty { message._content.unsettled = unsettled.part(at: index) }
             return message
         }
@@ -125,7 +125,7 @@ extension _MessageContent {
                 unsettled.removeValue(at: index)
                 prepareToLend(index, of: table)
             }
-            reference[message: index, of: table] = newValue
+            reference.untyped[message: index, of: table] = newValue
         }
         _modify {
             var part = Unsettled()
@@ -133,11 +133,11 @@ extension _MessageContent {
                 part = unsettled.takePart(at: index)
                 prepareToLend(index, of: table)
             }
-            var (message, lent): (element: M, lent: M._CValue) = reference.lendMessage(index, of: table)
+            var (message, lent): (element: M, lent: M._CValue) = reference.untyped.lendMessage(index, of: table)
             swap(&message._content.unsettled, &part)
             defer {
                 swap(&message._content.unsettled, &part)
-                reference.settleMessage(&message, lent, in: index, of: table)
+                reference.untyped.settleMessage(&message, lent, in: index, of: table)
                 if !part.isEmpty { keep(part, ofMessageAt: index, of: table, as: M.self) }
             }
             yield &message
@@ -187,29 +187,19 @@ extension _MessageContent {
     @usableFromInline mutating func settle() {
         var unsettled = Unsettled()
         swap(&unsettled, &self.unsettled)
-        reference.withAnyMessage { unsettled.settle(in: &$0) }
+        unsettled.settle(in: &reference.untyped)
     }
 
     @usableFromInline mutating func settleMessages() {
         var unsettled = Unsettled()
         swap(&unsettled, &self.unsettled)
-        reference.withAnyMessage { unsettled.settleMessages(in: &$0) }
+        unsettled.settleMessages(in: &reference.untyped)
         self.unsettled = unsettled
     }
 
     @usableFromInline func settledCopy() -> _MessageReference<Fields> {
         var message = reference
-        message.withAnyMessage { unsettled.settleCopy(&$0) }
+        unsettled.settleCopy(&message.untyped)
         return message
-    }
-}
-
-extension _MessageReference {
-    /// Calls `body` with this as a message of any type. References have the same layout for all types, and no other is
-    /// made, so that the message can be changed in place.
-    fileprivate mutating func withAnyMessage(_ body: (inout AnyMessage) -> Void) {
-        withUnsafeMutablePointer(to: &self) {
-            $0.withMemoryRebound(to: AnyMessage.self, capacity: 1) { body(&$0.pointee) }
-        }
     }
 }

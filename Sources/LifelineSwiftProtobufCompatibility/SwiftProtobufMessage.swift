@@ -39,7 +39,7 @@ extension SwiftProtobufMessage {
         }
         set {
             newValue.data.withUnsafeBytes { bytes in
-                _message.setUnknownFields(bytes.assumingMemoryBound(to: UInt8.self), as: Self._table)
+                _message.untyped.setUnknownFields(bytes.assumingMemoryBound(to: UInt8.self), as: Self._table)
             }
         }
     }

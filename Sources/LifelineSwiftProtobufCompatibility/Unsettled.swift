@@ -1,12 +1,9 @@
 public import CLifelineMessages
-public import CProtobufC
 public import LifelineMessages
 internal import Synchronization
 
 // Nothing here is generic over the type of the message: looking generic types up took a third of the time of building a
 // small message.
-
-@usableFromInline typealias AnyMessage = _MessageReference<ProtobufCMessage>
 
 /// The values of fields that are not in the struct of a message yet: see `_MessageContent`.
 @usableFromInline @frozen struct Unsettled: @unchecked Sendable {
@@ -23,7 +20,7 @@ internal import Synchronization
     @usableFromInline final class Storage {
         @usableFromInline var fields: [AnyUnsettledField]
         /// The message with these values. It is kept, so that its memory lives as long as the message.
-        fileprivate let copy = Mutex<AnyMessage?>(nil)
+        fileprivate let copy = Mutex<_UntypedReference?>(nil)
 
         init(_ fields: [AnyUnsettledField]) { self.fields = fields }
     }
@@ -88,7 +85,7 @@ extension Unsettled {
 
 extension Unsettled {
     /// Stores all values in the struct.
-    mutating func settle(in message: inout AnyMessage) {
+    mutating func settle(in message: inout _UntypedReference) {
         guard var settled = storage.take() else { return }
         // Others may have the same values, and keep them.
         let isUnique = isKnownUniquelyReferenced(&settled)
@@ -96,7 +93,7 @@ extension Unsettled {
     }
 
     /// Stores what is unsettled in submessages.
-    mutating func settleMessages(in message: inout AnyMessage) {
+    mutating func settleMessages(in message: inout _UntypedReference) {
         makeUnique()
         guard let storage else { return }
         for field in storage.fields where field.isMessage { field.settle(in: &message) }
@@ -104,7 +101,7 @@ extension Unsettled {
     }
 
     /// Replaces `message`, whose values these are, by a copy that has them all.
-    func settleCopy(_ message: inout AnyMessage) {
+    func settleCopy(_ message: inout _UntypedReference) {
         guard let storage else { return }
         storage.copy.withLock { copy in
             if let copy {
@@ -132,13 +129,14 @@ extension Unsettled {
     }
 
     /// Stores the value in the struct, and leaves none.
-    func settle(in message: inout AnyMessage) {}
+    func settle(in message: inout _UntypedReference) {}
     func copy() -> AnyUnsettledField { self }
 }
 
 @usableFromInline final class UnsettledField<Value>: AnyUnsettledField {
     // It captures nothing, so that it takes no memory.
-    @usableFromInline typealias Store = (inout Value, inout AnyMessage, Int, UnsafePointer<_MessageTable>) -> Void
+    @usableFromInline
+    typealias Store = (inout Value, inout _UntypedReference, Int, UnsafePointer<_MessageTable>) -> Void
 
     @usableFromInline var value: Value
     private let store: Store
@@ -155,7 +153,7 @@ extension Unsettled {
         super.init(in: index, of: table, isMessage: isMessage)
     }
 
-    override func settle(in message: inout AnyMessage) { store(&value, &message, index, table) }
+    override func settle(in message: inout _UntypedReference) { store(&value, &message, index, table) }
 
     override func copy() -> AnyUnsettledField {
         UnsettledField(value, in: index, of: table, isMessage: isMessage, store: store)

@@ -5,7 +5,7 @@ public import CLifelineWellKnownTypes
 public import FoundationEssentials
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `Any` contains an arbitrary serialized protocol buffer message along with a
 /// URL that describes the type of the serialized message.
@@ -118,22 +118,22 @@ public struct Google_Protobuf_Any: LifelineSwiftProtobufCompatibility.SwiftProto
     /// Schemes other than `http`, `https` (or the empty scheme) might be
     /// used with implementation specific semantics.
     public var typeURL: String {
-        get { _content.message.string(_content.message.pointee.type_url) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.type_url) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
     public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.type_url, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.type_url, body)
     }
 
     /// Must be a valid serialized protocol buffer of the above specified type.
     public var value: Data {
-        get { _content.message.data(_content.message.pointee.value) }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.untyped.data(_content.message.pointee.value) }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withSpan(_content.message.pointee.value, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Any

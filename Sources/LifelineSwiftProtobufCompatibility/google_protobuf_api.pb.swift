@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Api is a light-weight descriptor for an API Interface.
 ///
@@ -19,12 +19,12 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
     /// The fully qualified name of this interface, including package name
     /// followed by the interface's simple name.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The methods of this interface, in unspecified order.
@@ -35,9 +35,9 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// The methods of this interface, in unspecified order.
     public var methodsField: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message.untyped, _message.pointee.methods, count: _message.pointee.n_methods) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// Any metadata attached to the interface.
@@ -48,9 +48,9 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Any metadata attached to the interface.
     public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// A version string for this interface. If specified, must have the form
@@ -73,12 +73,12 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
     /// be omitted. Zero major versions must only be used for
     /// experimental, non-GA interfaces.
     public var version: String {
-        get { _content.message.string(_content.message.pointee.version) }
-        set { _content.message.assign(newValue, to: 3, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.version) }
+        set { _content.message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
     public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.version, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.version, body)
     }
 
     /// Source context for the protocol buffer service represented by this
@@ -101,9 +101,9 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Included interfaces. See [Mixin][].
     public var mixinsField: LifelineMessages.RepeatedField<Google_Protobuf_Mixin> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message, _message.pointee.mixins, count: _message.pointee.n_mixins) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message.untyped, _message.pointee.mixins, count: _message.pointee.n_mixins) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of the service.
@@ -128,22 +128,22 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
 public struct Google_Protobuf_Method: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The simple name of this method.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// A URL of the input message type.
     public var requestTypeURL: String {
-        get { _content.message.string(_content.message.pointee.request_type_url) }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.request_type_url) }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `requestTypeURL`, without a copy.
     public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.request_type_url, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.request_type_url, body)
     }
 
     /// If true, the request is streamed.
@@ -154,12 +154,12 @@ public struct Google_Protobuf_Method: LifelineSwiftProtobufCompatibility.SwiftPr
 
     /// The URL of the output message type.
     public var responseTypeURL: String {
-        get { _content.message.string(_content.message.pointee.response_type_url) }
-        set { _content.message.assign(newValue, to: 3, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.response_type_url) }
+        set { _content.message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `responseTypeURL`, without a copy.
     public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.response_type_url, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.response_type_url, body)
     }
 
     /// If true, the response is streamed.
@@ -176,9 +176,9 @@ public struct Google_Protobuf_Method: LifelineSwiftProtobufCompatibility.SwiftPr
     }
     /// Any metadata attached to the method.
     public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of this method.
@@ -280,23 +280,23 @@ public struct Google_Protobuf_Method: LifelineSwiftProtobufCompatibility.SwiftPr
 public struct Google_Protobuf_Mixin: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The fully qualified name of the interface which is included.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// If non-empty specifies a path under which inherited HTTP paths
     /// are rooted.
     public var root: String {
-        get { _content.message.string(_content.message.pointee.root) }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.root) }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `root`, without a copy.
     public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.root, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.root, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin

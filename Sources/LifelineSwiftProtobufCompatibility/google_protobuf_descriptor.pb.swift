@@ -5,7 +5,7 @@ public import CLifelineDescriptorTypes
 public import FoundationEssentials
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The full set of known editions.
 public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
@@ -125,9 +125,9 @@ public struct Google_Protobuf_FileDescriptorSet: LifelineSwiftProtobufCompatibil
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var fileField: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message.untyped, _message.pointee.file, count: _message.pointee.n_file) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorSet
@@ -146,8 +146,8 @@ public struct Google_Protobuf_FileDescriptorSet: LifelineSwiftProtobufCompatibil
 public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// file name, relative to root of source tree
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -155,14 +155,14 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// e.g. "foo", "foo.bar", etc.
     public var package: String {
-        get { _content.message.pointee.has_package != 0 ? _content.message.string(_content.message.pointee.package) : "" }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.pointee.has_package != 0 ? _content.message.untyped.string(_content.message.pointee.package) : "" }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `package` is set.
     public var hasPackage: Bool { _content.message.pointee.has_package != 0 }
@@ -170,8 +170,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
     public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.package, body)
+        guard _content.message.pointee.has_package != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.package, body)
     }
 
     /// Names of files imported by this file.
@@ -182,9 +182,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Names of files imported by this file.
     public var dependencyField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.dependency, count: _message.pointee.n_dependency) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.dependency, count: _message.pointee.n_dependency) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// Indexes of the public imported files in the dependency list above.
@@ -195,9 +195,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Indexes of the public imported files in the dependency list above.
     public var publicDependencyField: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     /// Indexes of the weak imported files in the dependency list.
@@ -210,9 +210,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
     public var weakDependencyField: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     /// Names of files imported by this file purely for the purpose of providing
@@ -225,9 +225,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
     public var optionDependencyField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     /// All top-level definitions in this file.
@@ -238,9 +238,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// All top-level definitions in this file.
     public var messageTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.message_type, count: _message.pointee.n_message_type) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message.untyped, _message.pointee.message_type, count: _message.pointee.n_message_type) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var enumType: [Google_Protobuf_EnumDescriptorProto] {
@@ -249,9 +249,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
         @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message.untyped, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var service: [Google_Protobuf_ServiceDescriptorProto] {
@@ -260,9 +260,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
         @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
     public var serviceField: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message, _message.pointee.service, count: _message.pointee.n_service) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message.untyped, _message.pointee.service, count: _message.pointee.n_service) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
@@ -271,9 +271,9 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
         @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
     public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message.untyped, _message.pointee.extension, count: _message.pointee.n_extension) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var options: Google_Protobuf_FileOptions {
@@ -308,8 +308,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
     public var syntax: String {
-        get { _content.message.pointee.has_syntax != 0 ? _content.message.string(_content.message.pointee.syntax) : "" }
-        set { _content.message.assign(newValue, to: 11, of: Self._table) }
+        get { _content.message.pointee.has_syntax != 0 ? _content.message.untyped.string(_content.message.pointee.syntax) : "" }
+        set { _content.message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `syntax` is set.
     public var hasSyntax: Bool { _content.message.pointee.has_syntax != 0 }
@@ -317,8 +317,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
     /// Calls `body` with the text of `syntax`, without a copy.
     public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_syntax != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.syntax, body)
+        guard _content.message.pointee.has_syntax != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.syntax, body)
     }
 
     /// The edition of the proto file.
@@ -353,8 +353,8 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
 /// Describes a message type.
 public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -362,8 +362,8 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var field: [Google_Protobuf_FieldDescriptorProto] {
@@ -372,9 +372,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     public var fieldField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.field, count: _message.pointee.n_field) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message.untyped, _message.pointee.field, count: _message.pointee.n_field) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
@@ -383,9 +383,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
     public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message.untyped, _message.pointee.extension, count: _message.pointee.n_extension) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var nestedType: [Google_Protobuf_DescriptorProto] {
@@ -394,9 +394,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     public var nestedTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message.untyped, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var enumType: [Google_Protobuf_EnumDescriptorProto] {
@@ -405,9 +405,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message.untyped, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var extensionRange: [Google_Protobuf_DescriptorProto.ExtensionRange] {
@@ -416,9 +416,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     public var extensionRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message.untyped, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var oneofDecl: [Google_Protobuf_OneofDescriptorProto] {
@@ -427,9 +427,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
     public var oneofDeclField: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message.untyped, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var options: Google_Protobuf_MessageOptions {
@@ -448,9 +448,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         @inlinable _modify { yield &_content[array: 8, of: Self._table] }
     }
     public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message.untyped, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     /// Reserved field names, which may not be used by fields in the same message.
@@ -463,9 +463,9 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
     public var reservedNameField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
@@ -598,9 +598,9 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// For external users: DO NOT USE. We are in the process of open sourcing
@@ -615,9 +615,9 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
     /// extension declaration and executing internal cleanups before it can be
     /// used externally.
     public var declarationField: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message, _message.pointee.declaration, count: _message.pointee.n_declaration) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message.untyped, _message.pointee.declaration, count: _message.pointee.n_declaration) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
@@ -691,8 +691,8 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         /// The fully-qualified name of the extension field. There must be a leading
         /// dot in front of the full name.
         public var fullName: String {
-            get { _content.message.pointee.has_full_name != 0 ? _content.message.string(_content.message.pointee.full_name) : "" }
-            set { _content.message.assign(newValue, to: 1, of: Self._table) }
+            get { _content.message.pointee.has_full_name != 0 ? _content.message.untyped.string(_content.message.pointee.full_name) : "" }
+            set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `fullName` is set.
         public var hasFullName: Bool { _content.message.pointee.has_full_name != 0 }
@@ -700,16 +700,16 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
         /// Calls `body` with the text of `fullName`, without a copy.
         public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_full_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.full_name, body)
+            guard _content.message.pointee.has_full_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.full_name, body)
         }
 
         /// The fully-qualified type name of the extension field. Unlike
         /// Metadata.type, Declaration.type must have a leading dot for messages
         /// and enums.
         public var type: String {
-            get { _content.message.pointee.has_type_3 != 0 ? _content.message.string(_content.message.pointee.type_3) : "" }
-            set { _content.message.assign(newValue, to: 2, of: Self._table) }
+            get { _content.message.pointee.has_type_3 != 0 ? _content.message.untyped.string(_content.message.pointee.type_3) : "" }
+            set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `type` is set.
         public var hasType: Bool { _content.message.pointee.has_type_3 != 0 }
@@ -717,8 +717,8 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
         /// Calls `body` with the text of `type`, without a copy.
         public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_type_3 != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.type_3, body)
+            guard _content.message.pointee.has_type_3 != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.type_3, body)
         }
 
         /// If true, indicates that the number is reserved in the extension range,
@@ -779,8 +779,8 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
 /// Describes a field within a message.
 public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -788,8 +788,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var number: Int32 {
@@ -839,8 +839,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     /// message are searched, then within the parent, on up to the root
     /// namespace).
     public var typeName: String {
-        get { _content.message.pointee.has_type_name != 0 ? _content.message.string(_content.message.pointee.type_name) : "" }
-        set { _content.message.assign(newValue, to: 5, of: Self._table) }
+        get { _content.message.pointee.has_type_name != 0 ? _content.message.untyped.string(_content.message.pointee.type_name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `typeName` is set.
     public var hasTypeName: Bool { _content.message.pointee.has_type_name != 0 }
@@ -848,15 +848,15 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
     /// Calls `body` with the text of `typeName`, without a copy.
     public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_type_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.type_name, body)
+        guard _content.message.pointee.has_type_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.type_name, body)
     }
 
     /// For extensions, this is the name of the type being extended.  It is
     /// resolved in the same manner as type_name.
     public var extendee: String {
-        get { _content.message.pointee.has_extendee != 0 ? _content.message.string(_content.message.pointee.extendee) : "" }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.pointee.has_extendee != 0 ? _content.message.untyped.string(_content.message.pointee.extendee) : "" }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `extendee` is set.
     public var hasExtendee: Bool { _content.message.pointee.has_extendee != 0 }
@@ -864,8 +864,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
     /// Calls `body` with the text of `extendee`, without a copy.
     public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_extendee != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.extendee, body)
+        guard _content.message.pointee.has_extendee != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.extendee, body)
     }
 
     /// For numeric types, contains the original text representation of the value.
@@ -873,8 +873,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     /// For strings, contains the default text contents (not escaped in any way).
     /// For bytes, contains the C escaped value.  All bytes >= 128 are escaped.
     public var defaultValue: String {
-        get { _content.message.pointee.has_default_value != 0 ? _content.message.string(_content.message.pointee.default_value) : "" }
-        set { _content.message.assign(newValue, to: 6, of: Self._table) }
+        get { _content.message.pointee.has_default_value != 0 ? _content.message.untyped.string(_content.message.pointee.default_value) : "" }
+        set { _content.message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `defaultValue` is set.
     public var hasDefaultValue: Bool { _content.message.pointee.has_default_value != 0 }
@@ -882,8 +882,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_default_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.default_value, body)
+        guard _content.message.pointee.has_default_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.default_value, body)
     }
 
     /// If set, gives the index of a oneof in the containing type's oneof_decl
@@ -906,8 +906,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     /// will be used. Otherwise, it's deduced from the field's name by converting
     /// it to camelCase.
     public var jsonName: String {
-        get { _content.message.pointee.has_json_name != 0 ? _content.message.string(_content.message.pointee.json_name) : "" }
-        set { _content.message.assign(newValue, to: 9, of: Self._table) }
+        get { _content.message.pointee.has_json_name != 0 ? _content.message.untyped.string(_content.message.pointee.json_name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `jsonName` is set.
     public var hasJsonName: Bool { _content.message.pointee.has_json_name != 0 }
@@ -915,8 +915,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
     /// Calls `body` with the text of `jsonName`, without a copy.
     public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_json_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.json_name, body)
+        guard _content.message.pointee.has_json_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.json_name, body)
     }
 
     public var options: Google_Protobuf_FieldOptions {
@@ -1096,8 +1096,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
 /// Describes a oneof.
 public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -1105,8 +1105,8 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompati
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var options: Google_Protobuf_OneofOptions {
@@ -1134,8 +1134,8 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompati
 /// Describes an enum type.
 public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -1143,8 +1143,8 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var value: [Google_Protobuf_EnumValueDescriptorProto] {
@@ -1153,9 +1153,9 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
         @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var options: Google_Protobuf_EnumOptions {
@@ -1180,9 +1180,9 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     /// by enum values in the same enum declaration. Reserved ranges may not
     /// overlap.
     public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message.untyped, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// Reserved enum value names, which may not be reused. A given name may only
@@ -1195,9 +1195,9 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
     public var reservedNameField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
@@ -1276,8 +1276,8 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
 /// Describes a value within an enum.
 public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -1285,8 +1285,8 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCom
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var number: Int32 {
@@ -1327,8 +1327,8 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCom
 /// Describes a service.
 public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -1336,8 +1336,8 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompa
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var method: [Google_Protobuf_MethodDescriptorProto] {
@@ -1346,9 +1346,9 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompa
         @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     public var methodField: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message, _message.pointee.method, count: _message.pointee.n_method) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message.untyped, _message.pointee.method, count: _message.pointee.n_method) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var options: Google_Protobuf_ServiceOptions {
@@ -1376,8 +1376,8 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompa
 /// Describes a method of a service.
 public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -1385,15 +1385,15 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Input and output type names.  These are resolved in the same way as
     /// FieldDescriptorProto.type_name, but must refer to a message type.
     public var inputType: String {
-        get { _content.message.pointee.has_input_type != 0 ? _content.message.string(_content.message.pointee.input_type) : "" }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.pointee.has_input_type != 0 ? _content.message.untyped.string(_content.message.pointee.input_type) : "" }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `inputType` is set.
     public var hasInputType: Bool { _content.message.pointee.has_input_type != 0 }
@@ -1401,13 +1401,13 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
     /// Calls `body` with the text of `inputType`, without a copy.
     public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_input_type != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.input_type, body)
+        guard _content.message.pointee.has_input_type != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.input_type, body)
     }
 
     public var outputType: String {
-        get { _content.message.pointee.has_output_type != 0 ? _content.message.string(_content.message.pointee.output_type) : "" }
-        set { _content.message.assign(newValue, to: 2, of: Self._table) }
+        get { _content.message.pointee.has_output_type != 0 ? _content.message.untyped.string(_content.message.pointee.output_type) : "" }
+        set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `outputType` is set.
     public var hasOutputType: Bool { _content.message.pointee.has_output_type != 0 }
@@ -1415,8 +1415,8 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
     /// Calls `body` with the text of `outputType`, without a copy.
     public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_output_type != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.output_type, body)
+        guard _content.message.pointee.has_output_type != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.output_type, body)
     }
 
     public var options: Google_Protobuf_MethodOptions {
@@ -1475,8 +1475,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// inappropriate because proto packages do not normally start with backwards
     /// domain names.
     public var javaPackage: String {
-        get { _content.message.pointee.has_java_package != 0 ? _content.message.string(_content.message.pointee.java_package) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_java_package != 0 ? _content.message.untyped.string(_content.message.pointee.java_package) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `javaPackage` is set.
     public var hasJavaPackage: Bool { _content.message.pointee.has_java_package != 0 }
@@ -1484,8 +1484,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
     /// Calls `body` with the text of `javaPackage`, without a copy.
     public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_java_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.java_package, body)
+        guard _content.message.pointee.has_java_package != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.java_package, body)
     }
 
     /// Controls the name of the wrapper Java class generated for the .proto file.
@@ -1494,8 +1494,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// If java_multiple_files is disabled, then all the other classes from the
     /// .proto file will be nested inside the single wrapper outer class.
     public var javaOuterClassname: String {
-        get { _content.message.pointee.has_java_outer_classname != 0 ? _content.message.string(_content.message.pointee.java_outer_classname) : "" }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.pointee.has_java_outer_classname != 0 ? _content.message.untyped.string(_content.message.pointee.java_outer_classname) : "" }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `javaOuterClassname` is set.
     public var hasJavaOuterClassname: Bool { _content.message.pointee.has_java_outer_classname != 0 }
@@ -1503,8 +1503,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
     /// Calls `body` with the text of `javaOuterClassname`, without a copy.
     public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_java_outer_classname != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.java_outer_classname, body)
+        guard _content.message.pointee.has_java_outer_classname != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.java_outer_classname, body)
     }
 
     /// If enabled, then the Java code generator will generate a separate .java
@@ -1584,8 +1584,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     ///   - Otherwise, the package statement in the .proto file, if present.
     ///   - Otherwise, the basename of the .proto file, without extension.
     public var goPackage: String {
-        get { _content.message.pointee.has_go_package != 0 ? _content.message.string(_content.message.pointee.go_package) : "" }
-        set { _content.message.assign(newValue, to: 4, of: Self._table) }
+        get { _content.message.pointee.has_go_package != 0 ? _content.message.untyped.string(_content.message.pointee.go_package) : "" }
+        set { _content.message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `goPackage` is set.
     public var hasGoPackage: Bool { _content.message.pointee.has_go_package != 0 }
@@ -1593,8 +1593,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
     /// Calls `body` with the text of `goPackage`, without a copy.
     public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_go_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.go_package, body)
+        guard _content.message.pointee.has_go_package != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.go_package, body)
     }
 
     /// Should generic services be generated in each language?  "Generic" services
@@ -1681,8 +1681,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// Sets the objective c class prefix which is prepended to all objective c
     /// generated classes from this .proto. There is no default.
     public var objcClassPrefix: String {
-        get { _content.message.pointee.has_objc_class_prefix != 0 ? _content.message.string(_content.message.pointee.objc_class_prefix) : "" }
-        set { _content.message.assign(newValue, to: 12, of: Self._table) }
+        get { _content.message.pointee.has_objc_class_prefix != 0 ? _content.message.untyped.string(_content.message.pointee.objc_class_prefix) : "" }
+        set { _content.message.untyped.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `objcClassPrefix` is set.
     public var hasObjcClassPrefix: Bool { _content.message.pointee.has_objc_class_prefix != 0 }
@@ -1690,14 +1690,14 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
     /// Calls `body` with the text of `objcClassPrefix`, without a copy.
     public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_objc_class_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.objc_class_prefix, body)
+        guard _content.message.pointee.has_objc_class_prefix != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.objc_class_prefix, body)
     }
 
     /// Namespace for generated classes; defaults to the package.
     public var csharpNamespace: String {
-        get { _content.message.pointee.has_csharp_namespace != 0 ? _content.message.string(_content.message.pointee.csharp_namespace) : "" }
-        set { _content.message.assign(newValue, to: 13, of: Self._table) }
+        get { _content.message.pointee.has_csharp_namespace != 0 ? _content.message.untyped.string(_content.message.pointee.csharp_namespace) : "" }
+        set { _content.message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `csharpNamespace` is set.
     public var hasCsharpNamespace: Bool { _content.message.pointee.has_csharp_namespace != 0 }
@@ -1705,8 +1705,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
     /// Calls `body` with the text of `csharpNamespace`, without a copy.
     public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_csharp_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.csharp_namespace, body)
+        guard _content.message.pointee.has_csharp_namespace != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.csharp_namespace, body)
     }
 
     /// By default Swift generators will take the proto package and CamelCase it
@@ -1714,8 +1714,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// defined. When this options is provided, they will use this value instead
     /// to prefix the types/symbols defined.
     public var swiftPrefix: String {
-        get { _content.message.pointee.has_swift_prefix != 0 ? _content.message.string(_content.message.pointee.swift_prefix) : "" }
-        set { _content.message.assign(newValue, to: 14, of: Self._table) }
+        get { _content.message.pointee.has_swift_prefix != 0 ? _content.message.untyped.string(_content.message.pointee.swift_prefix) : "" }
+        set { _content.message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `swiftPrefix` is set.
     public var hasSwiftPrefix: Bool { _content.message.pointee.has_swift_prefix != 0 }
@@ -1723,15 +1723,15 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
     /// Calls `body` with the text of `swiftPrefix`, without a copy.
     public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_swift_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.swift_prefix, body)
+        guard _content.message.pointee.has_swift_prefix != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.swift_prefix, body)
     }
 
     /// Sets the php class prefix which is prepended to all php generated classes
     /// from this .proto. Default is empty.
     public var phpClassPrefix: String {
-        get { _content.message.pointee.has_php_class_prefix != 0 ? _content.message.string(_content.message.pointee.php_class_prefix) : "" }
-        set { _content.message.assign(newValue, to: 15, of: Self._table) }
+        get { _content.message.pointee.has_php_class_prefix != 0 ? _content.message.untyped.string(_content.message.pointee.php_class_prefix) : "" }
+        set { _content.message.untyped.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `phpClassPrefix` is set.
     public var hasPhpClassPrefix: Bool { _content.message.pointee.has_php_class_prefix != 0 }
@@ -1739,16 +1739,16 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
     /// Calls `body` with the text of `phpClassPrefix`, without a copy.
     public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_php_class_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.php_class_prefix, body)
+        guard _content.message.pointee.has_php_class_prefix != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.php_class_prefix, body)
     }
 
     /// Use this option to change the namespace of php generated classes. Default
     /// is empty. When this option is empty, the package name will be used for
     /// determining the namespace.
     public var phpNamespace: String {
-        get { _content.message.pointee.has_php_namespace != 0 ? _content.message.string(_content.message.pointee.php_namespace) : "" }
-        set { _content.message.assign(newValue, to: 16, of: Self._table) }
+        get { _content.message.pointee.has_php_namespace != 0 ? _content.message.untyped.string(_content.message.pointee.php_namespace) : "" }
+        set { _content.message.untyped.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `phpNamespace` is set.
     public var hasPhpNamespace: Bool { _content.message.pointee.has_php_namespace != 0 }
@@ -1756,16 +1756,16 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
     /// Calls `body` with the text of `phpNamespace`, without a copy.
     public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_php_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.php_namespace, body)
+        guard _content.message.pointee.has_php_namespace != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.php_namespace, body)
     }
 
     /// Use this option to change the namespace of php generated metadata classes.
     /// Default is empty. When this option is empty, the proto file name will be
     /// used for determining the namespace.
     public var phpMetadataNamespace: String {
-        get { _content.message.pointee.has_php_metadata_namespace != 0 ? _content.message.string(_content.message.pointee.php_metadata_namespace) : "" }
-        set { _content.message.assign(newValue, to: 17, of: Self._table) }
+        get { _content.message.pointee.has_php_metadata_namespace != 0 ? _content.message.untyped.string(_content.message.pointee.php_metadata_namespace) : "" }
+        set { _content.message.untyped.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `phpMetadataNamespace` is set.
     public var hasPhpMetadataNamespace: Bool { _content.message.pointee.has_php_metadata_namespace != 0 }
@@ -1773,16 +1773,16 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
     /// Calls `body` with the text of `phpMetadataNamespace`, without a copy.
     public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_php_metadata_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.php_metadata_namespace, body)
+        guard _content.message.pointee.has_php_metadata_namespace != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.php_metadata_namespace, body)
     }
 
     /// Use this option to change the package of ruby generated classes. Default
     /// is empty. When this option is not set, the package name will be used for
     /// determining the ruby package.
     public var rubyPackage: String {
-        get { _content.message.pointee.has_ruby_package != 0 ? _content.message.string(_content.message.pointee.ruby_package) : "" }
-        set { _content.message.assign(newValue, to: 18, of: Self._table) }
+        get { _content.message.pointee.has_ruby_package != 0 ? _content.message.untyped.string(_content.message.pointee.ruby_package) : "" }
+        set { _content.message.untyped.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `rubyPackage` is set.
     public var hasRubyPackage: Bool { _content.message.pointee.has_ruby_package != 0 }
@@ -1790,8 +1790,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
     /// Calls `body` with the text of `rubyPackage`, without a copy.
     public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_ruby_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.ruby_package, body)
+        guard _content.message.pointee.has_ruby_package != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.ruby_package, body)
     }
 
     /// Any features defined in the specific edition.
@@ -1818,9 +1818,9 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// The parser stores options it doesn't recognize here.
     /// See the documentation for the "Options" section above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 20, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 20, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 20, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 20, of: Self._table] }
     }
 
     /// Generated classes can be optimized for speed or code size.
@@ -2012,9 +2012,9 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MessageOptions
@@ -2213,9 +2213,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
     public var targetsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message, _message.pointee.targets, count: _message.pointee.n_targets) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message.untyped, _message.pointee.targets, count: _message.pointee.n_targets) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var editionDefaults: [Google_Protobuf_FieldOptions.EditionDefault] {
@@ -2224,9 +2224,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
     public var editionDefaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message.untyped, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
@@ -2261,9 +2261,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public enum CType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
@@ -2425,8 +2425,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
 
         /// Textproto value.
         public var value: String {
-            get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
-            set { _content.message.assign(newValue, to: 0, of: Self._table) }
+            get { _content.message.pointee.has_value != 0 ? _content.message.untyped.string(_content.message.pointee.value) : "" }
+            set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `value` is set.
         public var hasValue: Bool { _content.message.pointee.has_value != 0 }
@@ -2434,8 +2434,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
         /// Calls `body` with the text of `value`, without a copy.
         public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.value, body)
+            guard _content.message.pointee.has_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.value, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__EditionDefaultXdf57001e
@@ -2486,8 +2486,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         /// The deprecation warning text if this feature is used after the edition it
         /// was marked deprecated in.
         public var deprecationWarning: String {
-            get { _content.message.pointee.has_deprecation_warning != 0 ? _content.message.string(_content.message.pointee.deprecation_warning) : "" }
-            set { _content.message.assign(newValue, to: 2, of: Self._table) }
+            get { _content.message.pointee.has_deprecation_warning != 0 ? _content.message.untyped.string(_content.message.pointee.deprecation_warning) : "" }
+            set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `deprecationWarning` is set.
         public var hasDeprecationWarning: Bool { _content.message.pointee.has_deprecation_warning != 0 }
@@ -2495,8 +2495,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
         /// Calls `body` with the text of `deprecationWarning`, without a copy.
         public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_deprecation_warning != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.deprecation_warning, body)
+            guard _content.message.pointee.has_deprecation_warning != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.deprecation_warning, body)
         }
 
         /// The edition this feature is no longer available in.  In editions after
@@ -2518,8 +2518,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         /// The removal error text if this feature is used after the edition it was
         /// removed in.
         public var removalError: String {
-            get { _content.message.pointee.has_removal_error != 0 ? _content.message.string(_content.message.pointee.removal_error) : "" }
-            set { _content.message.assign(newValue, to: 4, of: Self._table) }
+            get { _content.message.pointee.has_removal_error != 0 ? _content.message.untyped.string(_content.message.pointee.removal_error) : "" }
+            set { _content.message.untyped.assign(newValue, to: 4, of: Self._table) }
         }
         /// Whether `removalError` is set.
         public var hasRemovalError: Bool { _content.message.pointee.has_removal_error != 0 }
@@ -2527,8 +2527,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
         /// Calls `body` with the text of `removalError`, without a copy.
         public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_removal_error != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.removal_error, body)
+            guard _content.message.pointee.has_removal_error != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.removal_error, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__FeatureSupportX36295734
@@ -2578,9 +2578,9 @@ public struct Google_Protobuf_OneofOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofOptions
@@ -2671,9 +2671,9 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumOptions
@@ -2755,9 +2755,9 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueOptions
@@ -2812,9 +2812,9 @@ public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceOptions
@@ -2882,9 +2882,9 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
     }
     /// The parser stores options it doesn't recognize here. See above.
     public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message.untyped, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// Is this method side-effect-free (or safe in HTTP parlance), or idempotent,
@@ -2944,16 +2944,16 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var nameField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message, _message.pointee.name, count: _message.pointee.n_name) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message.untyped, _message.pointee.name, count: _message.pointee.n_name) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// The value of the uninterpreted option, in whatever type the tokenizer
     /// identified it as during parsing. Exactly one of these should be set.
     public var identifierValue: String {
-        get { _content.message.pointee.has_identifier_value != 0 ? _content.message.string(_content.message.pointee.identifier_value) : "" }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.pointee.has_identifier_value != 0 ? _content.message.untyped.string(_content.message.pointee.identifier_value) : "" }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `identifierValue` is set.
     public var hasIdentifierValue: Bool { _content.message.pointee.has_identifier_value != 0 }
@@ -2961,8 +2961,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
     /// Calls `body` with the text of `identifierValue`, without a copy.
     public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_identifier_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.identifier_value, body)
+        guard _content.message.pointee.has_identifier_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.identifier_value, body)
     }
 
     public var positiveIntValue: UInt64 {
@@ -3005,8 +3005,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
 
     public var stringValue: Data {
-        get { _content.message.pointee.has_string_value != 0 ? _content.message.data(_content.message.pointee.string_value) : Data([]) }
-        set { _content.message.assign(newValue, to: 5, of: Self._table) }
+        get { _content.message.pointee.has_string_value != 0 ? _content.message.untyped.data(_content.message.pointee.string_value) : Data([]) }
+        set { _content.message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `stringValue` is set.
     public var hasStringValue: Bool { _content.message.pointee.has_string_value != 0 }
@@ -3015,12 +3015,12 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     /// Calls `body` with the bytes of `stringValue`, without a copy.
     public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_string_value != 0 else { return try body([UInt8]().span) }
-        return try _content.message.withSpan(_content.message.pointee.string_value, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.string_value, body)
     }
 
     public var aggregateValue: String {
-        get { _content.message.pointee.has_aggregate_value != 0 ? _content.message.string(_content.message.pointee.aggregate_value) : "" }
-        set { _content.message.assign(newValue, to: 6, of: Self._table) }
+        get { _content.message.pointee.has_aggregate_value != 0 ? _content.message.untyped.string(_content.message.pointee.aggregate_value) : "" }
+        set { _content.message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `aggregateValue` is set.
     public var hasAggregateValue: Bool { _content.message.pointee.has_aggregate_value != 0 }
@@ -3028,8 +3028,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
     /// Calls `body` with the text of `aggregateValue`, without a copy.
     public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_aggregate_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.aggregate_value, body)
+        guard _content.message.pointee.has_aggregate_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.aggregate_value, body)
     }
 
     /// The name of the uninterpreted option.  Each string represents a segment in
@@ -3039,8 +3039,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     /// "foo.(bar.baz).moo".
     public struct NamePart: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         public var namePart: String {
-            get { _content.message.pointee.has_name_part != 0 ? _content.message.string(_content.message.pointee.name_part) : "" }
-            set { _content.message.assign(newValue, to: 0, of: Self._table) }
+            get { _content.message.pointee.has_name_part != 0 ? _content.message.untyped.string(_content.message.pointee.name_part) : "" }
+            set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `namePart` is set.
         public var hasNamePart: Bool { _content.message.pointee.has_name_part != 0 }
@@ -3048,8 +3048,8 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
         /// Calls `body` with the text of `namePart`, without a copy.
         public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_name_part != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.name_part, body)
+            guard _content.message.pointee.has_name_part != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.name_part, body)
         }
 
         public var isExtension: Bool {
@@ -3470,9 +3470,9 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var defaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message, _message.pointee.defaults, count: _message.pointee.n_defaults) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message.untyped, _message.pointee.defaults, count: _message.pointee.n_defaults) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     /// The minimum supported edition (inclusive) when this was constructed.
@@ -3664,9 +3664,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
     ///   ignore those that it doesn't understand, as more types of locations could
     ///   be recorded in the future.
     public var locationField: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message, _message.pointee.location, count: _message.pointee.n_location) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message.untyped, _message.pointee.location, count: _message.pointee.n_location) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public struct Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
@@ -3722,9 +3722,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
         public var pathField: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
-            set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.path, count: _message.pointee.n_path) }
+            set { _message.untyped[collection: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
         }
 
         /// Always has exactly three or four elements: start line, start column,
@@ -3743,9 +3743,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         /// and column numbers are zero-based -- typically you will want to add
         /// 1 to each before displaying to a user.
         public var spanField: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.span, count: _message.pointee.n_span) }
-            set { _message[collection: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.span, count: _message.pointee.n_span) }
+            set { _message.untyped[collection: 1, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
         }
 
         /// If this SourceCodeInfo represents a complete declaration, these are any
@@ -3796,8 +3796,8 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         ///
         ///   // ignored detached comments.
         public var leadingComments: String {
-            get { _content.message.pointee.has_leading_comments != 0 ? _content.message.string(_content.message.pointee.leading_comments) : "" }
-            set { _content.message.assign(newValue, to: 2, of: Self._table) }
+            get { _content.message.pointee.has_leading_comments != 0 ? _content.message.untyped.string(_content.message.pointee.leading_comments) : "" }
+            set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `leadingComments` is set.
         public var hasLeadingComments: Bool { _content.message.pointee.has_leading_comments != 0 }
@@ -3805,13 +3805,13 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
         /// Calls `body` with the text of `leadingComments`, without a copy.
         public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_leading_comments != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.leading_comments, body)
+            guard _content.message.pointee.has_leading_comments != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.leading_comments, body)
         }
 
         public var trailingComments: String {
-            get { _content.message.pointee.has_trailing_comments != 0 ? _content.message.string(_content.message.pointee.trailing_comments) : "" }
-            set { _content.message.assign(newValue, to: 3, of: Self._table) }
+            get { _content.message.pointee.has_trailing_comments != 0 ? _content.message.untyped.string(_content.message.pointee.trailing_comments) : "" }
+            set { _content.message.untyped.assign(newValue, to: 3, of: Self._table) }
         }
         /// Whether `trailingComments` is set.
         public var hasTrailingComments: Bool { _content.message.pointee.has_trailing_comments != 0 }
@@ -3819,8 +3819,8 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
         /// Calls `body` with the text of `trailingComments`, without a copy.
         public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_trailing_comments != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.trailing_comments, body)
+            guard _content.message.pointee.has_trailing_comments != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.trailing_comments, body)
         }
 
         public var leadingDetachedComments: [String] {
@@ -3829,9 +3829,9 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
             @inlinable _modify { yield &_content[array: 4, of: Self._table] }
         }
         public var leadingDetachedCommentsField: LifelineMessages.RepeatedField<String> {
-            _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
-            set { _message[collection: 4, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
+            set { _message.untyped[collection: 4, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo__LocationX0ffa7e84
@@ -3872,9 +3872,9 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
     /// An Annotation connects some span of text in generated code to an element
     /// of its generating .proto file.
     public var annotationField: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message, _message.pointee.annotation, count: _message.pointee.n_annotation) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message.untyped, _message.pointee.annotation, count: _message.pointee.n_annotation) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public struct Annotation: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
@@ -3888,15 +3888,15 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         /// Identifies the element in the original source .proto file. This field
         /// is formatted the same as SourceCodeInfo.Location.path.
         public var pathField: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
-            set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.path, count: _message.pointee.n_path) }
+            set { _message.untyped[collection: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
         }
 
         /// Identifies the filesystem path to the original source .proto.
         public var sourceFile: String {
-            get { _content.message.pointee.has_source_file != 0 ? _content.message.string(_content.message.pointee.source_file) : "" }
-            set { _content.message.assign(newValue, to: 1, of: Self._table) }
+            get { _content.message.pointee.has_source_file != 0 ? _content.message.untyped.string(_content.message.pointee.source_file) : "" }
+            set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `sourceFile` is set.
         public var hasSourceFile: Bool { _content.message.pointee.has_source_file != 0 }
@@ -3904,8 +3904,8 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
         /// Calls `body` with the text of `sourceFile`, without a copy.
         public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _content.message.pointee.has_source_file != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-            return try _content.message.withUTF8Span(_content.message.pointee.source_file, body)
+            guard _content.message.pointee.has_source_file != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.untyped.withUTF8Span(_content.message.pointee.source_file, body)
         }
 
         /// Identifies the starting offset in bytes in the generated code

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A Duration represents a signed, fixed-length span of time represented
 /// as a count of seconds and fractions of seconds at nanosecond
@@ -71,6 +71,7 @@ public struct Google_Protobuf_Duration: LifelineSwiftProtobufCompatibility.Swift
     public var seconds: Int64 {
         get { _content.message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
+        _modify { yield &_mutableFields().pointee.seconds }
     }
 
     /// Signed fractions of a second at nanosecond resolution of the span
@@ -82,6 +83,7 @@ public struct Google_Protobuf_Duration: LifelineSwiftProtobufCompatibility.Swift
     public var nanos: Int32 {
         get { _content.message.pointee.nanos }
         set { _mutableFields().pointee.nanos = newValue }
+        _modify { yield &_mutableFields().pointee.nanos }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Duration

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `FieldMask` represents a set of symbolic field paths, for example:
 ///
@@ -214,9 +214,9 @@ public struct Google_Protobuf_FieldMask: LifelineSwiftProtobufCompatibility.Swif
     }
     /// The set of field mask paths.
     public var pathsField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.paths, count: _message.pointee.n_paths) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.paths, count: _message.pointee.n_paths) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FieldMask

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `SourceContext` represents information about the source of a
 /// protobuf element, like the file in which it is defined.
@@ -12,12 +12,12 @@ public struct Google_Protobuf_SourceContext: LifelineSwiftProtobufCompatibility.
     /// The path-qualified name of the .proto file that contained the associated
     /// protobuf element.  For example: `"google/protobuf/source_context.proto"`.
     public var fileName: String {
-        get { _content.message.string(_content.message.pointee.file_name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.file_name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `fileName`, without a copy.
     public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.file_name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.file_name, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__SourceContext

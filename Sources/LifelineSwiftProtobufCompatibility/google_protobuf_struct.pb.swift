@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `NullValue` is a singleton enumeration to represent the null value for the
 /// `Value` type union.
@@ -52,9 +52,9 @@ public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftPr
     }
     /// Unordered map of dynamically typed values.
     public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
-        _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message.untyped, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
@@ -98,13 +98,13 @@ public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftPro
 
     /// Represents a string value.
     public var stringValue: String {
-        get { _content.message.pointee.kind_case.rawValue == 3 ? _content.message.string(_content.message.pointee.string_value) : "" }
-        set { _content.presence.assign(newValue, to: 2, of: Self._table) }
+        get { _content.message.pointee.kind_case.rawValue == 3 ? _content.message.untyped.string(_content.message.pointee.string_value) : "" }
+        set { _content.presence.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.kind_case.rawValue == 3 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.string_value, body)
+        guard _content.message.pointee.kind_case.rawValue == 3 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.string_value, body)
     }
 
     /// Represents a boolean value.
@@ -197,9 +197,9 @@ public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.Swif
     }
     /// Repeated field of dynamically typed values.
     public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message.untyped, _message.pointee.values, count: _message.pointee.n_values) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The syntax in which a protocol buffer element is defined.
 public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
@@ -40,12 +40,12 @@ public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProt
 public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The fully qualified message name.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The list of fields.
@@ -56,9 +56,9 @@ public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// The list of fields.
     public var fieldsField: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message.untyped, _message.pointee.fields, count: _message.pointee.n_fields) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// The list of types appearing in `oneof` definitions in this type.
@@ -69,9 +69,9 @@ public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// The list of types appearing in `oneof` definitions in this type.
     public var oneofsField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// The protocol buffer options.
@@ -82,9 +82,9 @@ public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// The protocol buffer options.
     public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// The source context.
@@ -134,27 +134,28 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
     public var number: Int32 {
         get { _content.message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// The field name.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 3, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
     public var typeURL: String {
-        get { _content.message.string(_content.message.pointee.type_url) }
-        set { _content.message.assign(newValue, to: 4, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.type_url) }
+        set { _content.message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
     public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.type_url, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
@@ -162,6 +163,7 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
     public var oneofIndex: Int32 {
         get { _content.message.pointee.oneof_index }
         set { _mutableFields().pointee.oneof_index = newValue }
+        _modify { yield &_mutableFields().pointee.oneof_index }
     }
 
     /// Whether to use alternative packed wire representation.
@@ -178,29 +180,29 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
     }
     /// The protocol buffer options.
     public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     /// The field JSON name.
     public var jsonName: String {
-        get { _content.message.string(_content.message.pointee.json_name) }
-        set { _content.message.assign(newValue, to: 8, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.json_name) }
+        set { _content.message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
     public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.json_name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.json_name, body)
     }
 
     /// The string value of the default value of this field. Proto2 syntax only.
     public var defaultValue: String {
-        get { _content.message.string(_content.message.pointee.default_value) }
-        set { _content.message.assign(newValue, to: 9, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.default_value) }
+        set { _content.message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.default_value, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.default_value, body)
     }
 
     /// Basic field types.
@@ -355,12 +357,12 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
 public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Enum type name.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Enum value definitions.
@@ -371,9 +373,9 @@ public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Enum value definitions.
     public var enumvalueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message.untyped, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// Protocol buffer options.
@@ -384,9 +386,9 @@ public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Protocol buffer options.
     public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// The source context.
@@ -422,18 +424,19 @@ public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProt
 public struct Google_Protobuf_EnumValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Enum value name.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Enum value number.
     public var number: Int32 {
         get { _content.message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// Protocol buffer options.
@@ -444,9 +447,9 @@ public struct Google_Protobuf_EnumValue: LifelineSwiftProtobufCompatibility.Swif
     }
     /// Protocol buffer options.
     public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
@@ -469,12 +472,12 @@ public struct Google_Protobuf_Option: LifelineSwiftProtobufCompatibility.SwiftPr
     /// For custom options, it should be the fully-qualified name. For example,
     /// `"google.api.http"`.
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The option's value packed in an Any message. If the value is a primitive,

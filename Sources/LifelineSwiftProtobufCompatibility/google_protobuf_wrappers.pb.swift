@@ -5,7 +5,7 @@ public import CLifelineWellKnownTypes
 public import FoundationEssentials
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Wrapper message for `double`.
 ///
@@ -15,6 +15,7 @@ public struct Google_Protobuf_DoubleValue: LifelineSwiftProtobufCompatibility.Sw
     public var value: Double {
         get { _content.message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__DoubleValue
@@ -37,6 +38,7 @@ public struct Google_Protobuf_FloatValue: LifelineSwiftProtobufCompatibility.Swi
     public var value: Float {
         get { _content.message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FloatValue
@@ -59,6 +61,7 @@ public struct Google_Protobuf_Int64Value: LifelineSwiftProtobufCompatibility.Swi
     public var value: Int64 {
         get { _content.message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int64Value
@@ -81,6 +84,7 @@ public struct Google_Protobuf_UInt64Value: LifelineSwiftProtobufCompatibility.Sw
     public var value: UInt64 {
         get { _content.message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt64ValueX6d1f6866
@@ -103,6 +107,7 @@ public struct Google_Protobuf_Int32Value: LifelineSwiftProtobufCompatibility.Swi
     public var value: Int32 {
         get { _content.message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int32Value
@@ -125,6 +130,7 @@ public struct Google_Protobuf_UInt32Value: LifelineSwiftProtobufCompatibility.Sw
     public var value: UInt32 {
         get { _content.message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt32ValueX72e11e7f
@@ -167,12 +173,12 @@ public struct Google_Protobuf_BoolValue: LifelineSwiftProtobufCompatibility.Swif
 public struct Google_Protobuf_StringValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The string value.
     public var value: String {
-        get { _content.message.string(_content.message.pointee.value) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.value) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__StringValue
@@ -193,12 +199,12 @@ public struct Google_Protobuf_StringValue: LifelineSwiftProtobufCompatibility.Sw
 public struct Google_Protobuf_BytesValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The bytes value.
     public var value: Data {
-        get { _content.message.data(_content.message.pointee.value) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.data(_content.message.pointee.value) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withSpan(_content.message.pointee.value, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BytesValue

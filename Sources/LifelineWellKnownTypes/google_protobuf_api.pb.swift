@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Api is a light-weight descriptor for an API Interface.
 ///
@@ -19,26 +19,26 @@ public struct Google_Protobuf_Api: LifelineMessages.Message {
     /// The fully qualified name of this interface, including package name
     /// followed by the interface's simple name.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The methods of this interface, in unspecified order.
     public var methods: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message.untyped, _message.pointee.methods, count: _message.pointee.n_methods) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// Any metadata attached to the interface.
     public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// A version string for this interface. If specified, must have the form
@@ -61,20 +61,20 @@ public struct Google_Protobuf_Api: LifelineMessages.Message {
     /// be omitted. Zero major versions must only be used for
     /// experimental, non-GA interfaces.
     public var version: String {
-        get { _message.string(_message.pointee.version) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.version) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
     public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.version, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.version, body)
     }
 
     /// Source context for the protocol buffer service represented by this
     /// message.
     public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _message.pointee.source_context != nil }
@@ -83,9 +83,9 @@ public struct Google_Protobuf_Api: LifelineMessages.Message {
 
     /// Included interfaces. See [Mixin][].
     public var mixins: LifelineMessages.RepeatedField<Google_Protobuf_Mixin> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message, _message.pointee.mixins, count: _message.pointee.n_mixins) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message.untyped, _message.pointee.mixins, count: _message.pointee.n_mixins) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of the service.
@@ -106,22 +106,22 @@ public struct Google_Protobuf_Api: LifelineMessages.Message {
 public struct Google_Protobuf_Method: LifelineMessages.Message {
     /// The simple name of this method.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// A URL of the input message type.
     public var requestTypeURL: String {
-        get { _message.string(_message.pointee.request_type_url) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.request_type_url) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `requestTypeURL`, without a copy.
     public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.request_type_url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.request_type_url, body)
     }
 
     /// If true, the request is streamed.
@@ -132,12 +132,12 @@ public struct Google_Protobuf_Method: LifelineMessages.Message {
 
     /// The URL of the output message type.
     public var responseTypeURL: String {
-        get { _message.string(_message.pointee.response_type_url) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.response_type_url) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `responseTypeURL`, without a copy.
     public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.response_type_url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.response_type_url, body)
     }
 
     /// If true, the response is streamed.
@@ -148,9 +148,9 @@ public struct Google_Protobuf_Method: LifelineMessages.Message {
 
     /// Any metadata attached to the method.
     public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of this method.
@@ -248,23 +248,23 @@ public struct Google_Protobuf_Method: LifelineMessages.Message {
 public struct Google_Protobuf_Mixin: LifelineMessages.Message {
     /// The fully qualified name of the interface which is included.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// If non-empty specifies a path under which inherited HTTP paths
     /// are rooted.
     public var root: String {
-        get { _message.string(_message.pointee.root) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.root) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `root`, without a copy.
     public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.root, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.root, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Mixin

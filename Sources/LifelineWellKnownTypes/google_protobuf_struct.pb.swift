@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `NullValue` is a singleton enumeration to represent the null value for the
 /// `Value` type union.
@@ -46,9 +46,9 @@ public enum Google_Protobuf_NullValue: LifelineMessages.ProtobufEnum {
 public struct Google_Protobuf_Struct: LifelineMessages.Message {
     /// Unordered map of dynamically typed values.
     public var fields: LifelineMessages.MapField<String, Google_Protobuf_Value> {
-        _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message.untyped, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
@@ -88,13 +88,13 @@ public struct Google_Protobuf_Value: LifelineMessages.Message {
 
     /// Represents a string value.
     public var stringValue: String {
-        get { _message.pointee.kind_case.rawValue == 3 ? _message.string(_message.pointee.string_value) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.kind_case.rawValue == 3 ? _message.untyped.string(_message.pointee.string_value) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.kind_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.string_value, body)
+        guard _message.pointee.kind_case.rawValue == 3 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.string_value, body)
     }
 
     /// Represents a boolean value.
@@ -109,16 +109,16 @@ public struct Google_Protobuf_Value: LifelineMessages.Message {
 
     /// Represents a structured value.
     public var structValue: Google_Protobuf_Struct {
-        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.struct_value : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.struct_value : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     /// Represents a repeated `Value`.
     public var listValue: Google_Protobuf_ListValue {
-        _read { yield Google_Protobuf_ListValue(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.list_value : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Google_Protobuf_ListValue(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.list_value : nil, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
 
     /// The kind of value.
@@ -129,8 +129,8 @@ public struct Google_Protobuf_Value: LifelineMessages.Message {
             case 2: .numberValue(self.numberValue)
             case 3: .stringValue(self.stringValue)
             case 4: .boolValue(self.boolValue)
-            case 5: .structValue(Google_Protobuf_Struct(_reading: _message.pointee.struct_value, in: _message))
-            case 6: .listValue(Google_Protobuf_ListValue(_reading: _message.pointee.list_value, in: _message))
+            case 5: .structValue(Google_Protobuf_Struct(_reading: _message.pointee.struct_value, in: _message.untyped))
+            case 6: .listValue(Google_Protobuf_ListValue(_reading: _message.pointee.list_value, in: _message.untyped))
             default: nil
             }
         }
@@ -177,9 +177,9 @@ public struct Google_Protobuf_Value: LifelineMessages.Message {
 public struct Google_Protobuf_ListValue: LifelineMessages.Message {
     /// Repeated field of dynamically typed values.
     public var values: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message.untyped, _message.pointee.values, count: _message.pointee.n_values) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A Timestamp represents a point in time independent of any time zone or local
 /// calendar, encoded as a count of seconds and fractions of seconds at
@@ -104,6 +104,7 @@ public struct Google_Protobuf_Timestamp: LifelineMessages.Message {
     public var seconds: Int64 {
         get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
+        _modify { yield &_mutableFields().pointee.seconds }
     }
 
     /// Non-negative fractions of a second at nanosecond resolution. Negative
@@ -113,6 +114,7 @@ public struct Google_Protobuf_Timestamp: LifelineMessages.Message {
     public var nanos: Int32 {
         get { _message.pointee.nanos }
         set { _mutableFields().pointee.nanos = newValue }
+        _modify { yield &_mutableFields().pointee.nanos }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Timestamp

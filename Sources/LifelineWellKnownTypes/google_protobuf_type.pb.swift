@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The syntax in which a protocol buffer element is defined.
 public enum Google_Protobuf_Syntax: LifelineMessages.ProtobufEnum {
@@ -40,40 +40,40 @@ public enum Google_Protobuf_Syntax: LifelineMessages.ProtobufEnum {
 public struct Google_Protobuf_Type: LifelineMessages.Message {
     /// The fully qualified message name.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The list of fields.
     public var fields: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message.untyped, _message.pointee.fields, count: _message.pointee.n_fields) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// The list of types appearing in `oneof` definitions in this type.
     public var oneofs: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// The protocol buffer options.
     public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// The source context.
     public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _message.pointee.source_context != nil }
@@ -112,27 +112,28 @@ public struct Google_Protobuf_Field: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// The field name.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
     public var typeURL: String {
-        get { _message.string(_message.pointee.type_url) }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.type_url) }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
     public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.type_url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
@@ -140,6 +141,7 @@ public struct Google_Protobuf_Field: LifelineMessages.Message {
     public var oneofIndex: Int32 {
         get { _message.pointee.oneof_index }
         set { _mutableFields().pointee.oneof_index = newValue }
+        _modify { yield &_mutableFields().pointee.oneof_index }
     }
 
     /// Whether to use alternative packed wire representation.
@@ -150,29 +152,29 @@ public struct Google_Protobuf_Field: LifelineMessages.Message {
 
     /// The protocol buffer options.
     public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     /// The field JSON name.
     public var jsonName: String {
-        get { _message.string(_message.pointee.json_name) }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.json_name) }
+        set { _message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
     public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.json_name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.json_name, body)
     }
 
     /// The string value of the default value of this field. Proto2 syntax only.
     public var defaultValue: String {
-        get { _message.string(_message.pointee.default_value) }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.default_value) }
+        set { _message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.default_value, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.default_value, body)
     }
 
     /// Basic field types.
@@ -323,33 +325,33 @@ public struct Google_Protobuf_Field: LifelineMessages.Message {
 public struct Google_Protobuf_Enum: LifelineMessages.Message {
     /// Enum type name.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Enum value definitions.
     public var enumvalue: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message.untyped, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// Protocol buffer options.
     public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// The source context.
     public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _message.pointee.source_context != nil }
@@ -374,25 +376,26 @@ public struct Google_Protobuf_Enum: LifelineMessages.Message {
 public struct Google_Protobuf_EnumValue: LifelineMessages.Message {
     /// Enum value name.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Enum value number.
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// Protocol buffer options.
     public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message.untyped, _message.pointee.options, count: _message.pointee.n_options) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
@@ -411,12 +414,12 @@ public struct Google_Protobuf_Option: LifelineMessages.Message {
     /// For custom options, it should be the fully-qualified name. For example,
     /// `"google.api.http"`.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The option's value packed in an Any message. If the value is a primitive,
@@ -424,9 +427,9 @@ public struct Google_Protobuf_Option: LifelineMessages.Message {
     /// should be used. If the value is an enum, it should be stored as an int32
     /// value using the google.protobuf.Int32Value type.
     public var value: Google_Protobuf_Any {
-        _read { yield Google_Protobuf_Any(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_Any(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }

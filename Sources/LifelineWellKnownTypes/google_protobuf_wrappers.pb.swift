@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Wrapper message for `double`.
 ///
@@ -14,6 +14,7 @@ public struct Google_Protobuf_DoubleValue: LifelineMessages.Message {
     public var value: Double {
         get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__DoubleValue
@@ -32,6 +33,7 @@ public struct Google_Protobuf_FloatValue: LifelineMessages.Message {
     public var value: Float {
         get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FloatValue
@@ -50,6 +52,7 @@ public struct Google_Protobuf_Int64Value: LifelineMessages.Message {
     public var value: Int64 {
         get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int64Value
@@ -68,6 +71,7 @@ public struct Google_Protobuf_UInt64Value: LifelineMessages.Message {
     public var value: UInt64 {
         get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt64ValueX6d1f6866
@@ -86,6 +90,7 @@ public struct Google_Protobuf_Int32Value: LifelineMessages.Message {
     public var value: Int32 {
         get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Int32Value
@@ -104,6 +109,7 @@ public struct Google_Protobuf_UInt32Value: LifelineMessages.Message {
     public var value: UInt32 {
         get { _message.pointee.value }
         set { _mutableFields().pointee.value = newValue }
+        _modify { yield &_mutableFields().pointee.value }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt32ValueX72e11e7f
@@ -138,12 +144,12 @@ public struct Google_Protobuf_BoolValue: LifelineMessages.Message {
 public struct Google_Protobuf_StringValue: LifelineMessages.Message {
     /// The string value.
     public var value: String {
-        get { _message.string(_message.pointee.value) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.value) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__StringValue
@@ -160,12 +166,12 @@ public struct Google_Protobuf_StringValue: LifelineMessages.Message {
 public struct Google_Protobuf_BytesValue: LifelineMessages.Message {
     /// The bytes value.
     public var value: [UInt8] {
-        get { _message.bytes(_message.pointee.value) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.value) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.value, body)
+        return try _message.untyped.withSpan(_message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__BytesValue

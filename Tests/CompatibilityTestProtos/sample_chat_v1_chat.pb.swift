@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// What a message is about, for a client to choose how to show it.
 public enum Sample_Chat_V1_Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
@@ -47,29 +47,31 @@ public struct Sample_Chat_V1_User: LifelineSwiftProtobufCompatibility.SwiftProto
     public var id: UInt64 {
         get { _content.message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
+        _modify { yield &_mutableFields().pointee.id }
     }
 
     public var name: String {
-        get { _content.message.string(_content.message.pointee.name) }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.name) }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public var avatarURL: String {
-        get { _content.message.string(_content.message.pointee.avatar_url) }
-        set { _content.message.assign(newValue, to: 2, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.avatar_url) }
+        set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `avatarURL`, without a copy.
     public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.avatar_url, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.avatar_url, body)
     }
 
     public var level: Int32 {
         get { _content.message.pointee.level }
         set { _mutableFields().pointee.level = newValue }
+        _modify { yield &_mutableFields().pointee.level }
     }
 
     public var verified: Bool {
@@ -92,36 +94,37 @@ public struct Sample_Chat_V1_User: LifelineSwiftProtobufCompatibility.SwiftProto
 /// A file that travels with a message.
 public struct Sample_Chat_V1_Attachment: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var url: String {
-        get { _content.message.string(_content.message.pointee.url) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.url) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `url`, without a copy.
     public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.url, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.url, body)
     }
 
     public var sha256: Data {
-        get { _content.message.data(_content.message.pointee.sha256) }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.untyped.data(_content.message.pointee.sha256) }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sha256`, without a copy.
     public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withSpan(_content.message.pointee.sha256, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.sha256, body)
     }
 
     public var size: UInt64 {
         get { _content.message.pointee.size }
         set { _mutableFields().pointee.size = newValue }
+        _modify { yield &_mutableFields().pointee.size }
     }
 
     /// The file itself, where it is small enough to travel inline.
     public var content: Data {
-        get { _content.message.data(_content.message.pointee.content) }
-        set { _content.message.assign(newValue, to: 3, of: Self._table) }
+        get { _content.message.untyped.data(_content.message.pointee.content) }
+        set { _content.message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `content`, without a copy.
     public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withSpan(_content.message.pointee.content, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.content, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Attachment
@@ -141,23 +144,27 @@ public struct Sample_Chat_V1_Location: LifelineSwiftProtobufCompatibility.SwiftP
     public var latitude: Double {
         get { _content.message.pointee.latitude }
         set { _mutableFields().pointee.latitude = newValue }
+        _modify { yield &_mutableFields().pointee.latitude }
     }
 
     public var longitude: Double {
         get { _content.message.pointee.longitude }
         set { _mutableFields().pointee.longitude = newValue }
+        _modify { yield &_mutableFields().pointee.longitude }
     }
 
     /// Radius around the point that the sender is in, in metres.
     public var accuracy: Float {
         get { _content.message.pointee.accuracy }
         set { _mutableFields().pointee.accuracy = newValue }
+        _modify { yield &_mutableFields().pointee.accuracy }
     }
 
     /// Height above sea level, in metres.
     public var altitude: Int32 {
         get { _content.message.pointee.altitude }
         set { _mutableFields().pointee.altitude = newValue }
+        _modify { yield &_mutableFields().pointee.altitude }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Location
@@ -175,12 +182,12 @@ public struct Sample_Chat_V1_Location: LifelineSwiftProtobufCompatibility.SwiftP
 /// A question to everyone in the conversation.
 public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var question: String {
-        get { _content.message.string(_content.message.pointee.question) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.question) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `question`, without a copy.
     public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.question, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.question, body)
     }
 
     public var choices: [String] {
@@ -189,9 +196,9 @@ public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProto
         @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     public var choicesField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.choices, count: _message.pointee.n_choices) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.choices, count: _message.pointee.n_choices) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// User id to index in `choices`.
@@ -202,9 +209,9 @@ public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// User id to index in `choices`.
     public var votesField: LifelineMessages.MapField<UInt64, UInt32> {
-        _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message.untyped, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var closesAt: Google_Protobuf_Timestamp {
@@ -232,39 +239,39 @@ public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProto
 /// One message of a conversation.
 public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var id: String {
-        get { _content.message.string(_content.message.pointee.id) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.id) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.id, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.id, body)
     }
 
     public var from: String {
-        get { _content.message.string(_content.message.pointee.from) }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.from) }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
     public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.from, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.from, body)
     }
 
     public var to: String {
-        get { _content.message.string(_content.message.pointee.to) }
-        set { _content.message.assign(newValue, to: 2, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.to) }
+        set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `to`, without a copy.
     public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.to, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.to, body)
     }
 
     public var text: String {
-        get { _content.message.string(_content.message.pointee.text) }
-        set { _content.message.assign(newValue, to: 3, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.text) }
+        set { _content.message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.text, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.text, body)
     }
 
     public var attachments: [Sample_Chat_V1_Attachment] {
@@ -273,9 +280,9 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     public var attachmentsField: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
-        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message.untyped, _message.pointee.attachments, count: _message.pointee.n_attachments) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var headers: [String: String] {
@@ -284,9 +291,9 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
     public var headersField: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// Ids of the users that the text names.
@@ -297,9 +304,9 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Ids of the users that the text names.
     public var mentionsField: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.mentions, count: _message.pointee.n_mentions) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.mentions, count: _message.pointee.n_mentions) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var kind: Sample_Chat_V1_Kind {
@@ -311,6 +318,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     public var flags: Int32 {
         get { _content.message.pointee.flags }
         set { _mutableFields().pointee.flags = newValue }
+        _modify { yield &_mutableFields().pointee.flags }
     }
 
     public var author: Sample_Chat_V1_User {
@@ -341,6 +349,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     public var nonce: UInt64 {
         get { _content.message.pointee.nonce }
         set { _mutableFields().pointee.nonce = newValue }
+        _modify { yield &_mutableFields().pointee.nonce }
     }
 
     public var sentAt: Google_Protobuf_Timestamp {
@@ -377,23 +386,23 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
 
     public var sticker: String {
-        get { _content.message.pointee.body_case.rawValue == 17 ? _content.message.string(_content.message.pointee.sticker) : "" }
-        set { _content.presence.assign(newValue, to: 16, of: Self._table) }
+        get { _content.message.pointee.body_case.rawValue == 17 ? _content.message.untyped.string(_content.message.pointee.sticker) : "" }
+        set { _content.presence.untyped.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `sticker`, without a copy.
     public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.body_case.rawValue == 17 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.sticker, body)
+        guard _content.message.pointee.body_case.rawValue == 17 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.sticker, body)
     }
 
     public var voice: Data {
-        get { _content.message.pointee.body_case.rawValue == 18 ? _content.message.data(_content.message.pointee.voice) : Data([]) }
-        set { _content.presence.assign(newValue, to: 17, of: Self._table) }
+        get { _content.message.pointee.body_case.rawValue == 18 ? _content.message.untyped.data(_content.message.pointee.voice) : Data([]) }
+        set { _content.presence.untyped.assign(newValue, to: 17, of: Self._table) }
     }
     /// Calls `body` with the bytes of `voice`, without a copy.
     public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.body_case.rawValue == 18 else { return try body([UInt8]().span) }
-        return try _content.message.withSpan(_content.message.pointee.voice, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.voice, body)
     }
 
     /// Emotions as sticker name to how often it was given.
@@ -404,33 +413,37 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Emotions as sticker name to how often it was given.
     public var reactionsField: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
-        set { _message[collection: 18, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 18, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message.untyped, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
+        set { _message.untyped[collection: 18, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 18, of: Self._table] }
     }
 
     /// Offset of the sender's clock from UTC, in seconds.
     public var utcOffset: Int32 {
         get { _content.message.pointee.utc_offset }
         set { _mutableFields().pointee.utc_offset = newValue }
+        _modify { yield &_mutableFields().pointee.utc_offset }
     }
 
     /// Position in the conversation; negative for drafts.
     public var position: Int64 {
         get { _content.message.pointee.position }
         set { _mutableFields().pointee.position = newValue }
+        _modify { yield &_mutableFields().pointee.position }
     }
 
     /// CRC-32 of `text`.
     public var textChecksum: UInt32 {
         get { _content.message.pointee.text_checksum }
         set { _mutableFields().pointee.text_checksum = newValue }
+        _modify { yield &_mutableFields().pointee.text_checksum }
     }
 
     /// Time zone database version that `utc_offset` came from.
     public var zoneVersion: Int64 {
         get { _content.message.pointee.zone_version }
         set { _mutableFields().pointee.zone_version = newValue }
+        _modify { yield &_mutableFields().pointee.zone_version }
     }
 
     /// Samples of the sender's signal strength, in dBm, oldest first.
@@ -441,9 +454,9 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Samples of the sender's signal strength, in dBm, oldest first.
     public var signalField: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.signal, count: _message.pointee.n_signal) }
-        set { _message[collection: 23, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 23, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.signal, count: _message.pointee.n_signal) }
+        set { _message.untyped[collection: 23, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 23, of: Self._table] }
     }
 
     public var kindsSeen: [Sample_Chat_V1_Kind] {
@@ -452,9 +465,9 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 24, of: Self._table] }
     }
     public var kindsSeenField: LifelineMessages.RepeatedField<Sample_Chat_V1_Kind> {
-        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
-        set { _message[collection: 24, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 24, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message.untyped, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
+        set { _message.untyped[collection: 24, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 24, of: Self._table] }
     }
 
     /// What the message carries besides its text.

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case small // = 3
@@ -372,8 +372,8 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
     public var plain: String {
-        get { _content.message.pointee.has_plain != 0 ? _content.message.string(_content.message.pointee.plain) : "plain" }
-        set { _content.message.assign(newValue, to: 26, of: Self._table) }
+        get { _content.message.pointee.has_plain != 0 ? _content.message.untyped.string(_content.message.pointee.plain) : "plain" }
+        set { _content.message.untyped.assign(newValue, to: 26, of: Self._table) }
     }
     /// Whether `plain` is set.
     public var hasPlain: Bool { _content.message.pointee.has_plain != 0 }
@@ -381,13 +381,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
     public func withPlainUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_plain != 0 else { return try _content.message.withUTF8Span(ofDefault: "plain", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.plain, body)
+        guard _content.message.pointee.has_plain != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "plain", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.plain, body)
     }
 
     public var escapes: String {
-        get { _content.message.pointee.has_escapes != 0 ? _content.message.string(_content.message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
-        set { _content.message.assign(newValue, to: 27, of: Self._table) }
+        get { _content.message.pointee.has_escapes != 0 ? _content.message.untyped.string(_content.message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
+        set { _content.message.untyped.assign(newValue, to: 27, of: Self._table) }
     }
     /// Whether `escapes` is set.
     public var hasEscapes: Bool { _content.message.pointee.has_escapes != 0 }
@@ -395,13 +395,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
     public func withEscapesUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_escapes != 0 else { return try _content.message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.escapes, body)
+        guard _content.message.pointee.has_escapes != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.escapes, body)
     }
 
     public var nul: String {
-        get { _content.message.pointee.has_nul != 0 ? _content.message.string(_content.message.pointee.nul) : "before\u{0}after" }
-        set { _content.message.assign(newValue, to: 28, of: Self._table) }
+        get { _content.message.pointee.has_nul != 0 ? _content.message.untyped.string(_content.message.pointee.nul) : "before\u{0}after" }
+        set { _content.message.untyped.assign(newValue, to: 28, of: Self._table) }
     }
     /// Whether `nul` is set.
     public var hasNul: Bool { _content.message.pointee.has_nul != 0 }
@@ -409,13 +409,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
     public func withNulUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_nul != 0 else { return try _content.message.withUTF8Span(ofDefault: "before\u{0}after", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.nul, body)
+        guard _content.message.pointee.has_nul != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "before\u{0}after", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.nul, body)
     }
 
     public var unicode: String {
-        get { _content.message.pointee.has_unicode != 0 ? _content.message.string(_content.message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
-        set { _content.message.assign(newValue, to: 29, of: Self._table) }
+        get { _content.message.pointee.has_unicode != 0 ? _content.message.untyped.string(_content.message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
+        set { _content.message.untyped.assign(newValue, to: 29, of: Self._table) }
     }
     /// Whether `unicode` is set.
     public var hasUnicode: Bool { _content.message.pointee.has_unicode != 0 }
@@ -423,13 +423,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
     public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_unicode != 0 else { return try _content.message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.unicode, body)
+        guard _content.message.pointee.has_unicode != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.unicode, body)
     }
 
     public var trigraph: String {
-        get { _content.message.pointee.has_trigraph != 0 ? _content.message.string(_content.message.pointee.trigraph) : "??/ ??=" }
-        set { _content.message.assign(newValue, to: 30, of: Self._table) }
+        get { _content.message.pointee.has_trigraph != 0 ? _content.message.untyped.string(_content.message.pointee.trigraph) : "??/ ??=" }
+        set { _content.message.untyped.assign(newValue, to: 30, of: Self._table) }
     }
     /// Whether `trigraph` is set.
     public var hasTrigraph: Bool { _content.message.pointee.has_trigraph != 0 }
@@ -437,13 +437,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
     public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_trigraph != 0 else { return try _content.message.withUTF8Span(ofDefault: "??/ ??=", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.trigraph, body)
+        guard _content.message.pointee.has_trigraph != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "??/ ??=", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.trigraph, body)
     }
 
     public var empty: String {
-        get { _content.message.pointee.has_empty != 0 ? _content.message.string(_content.message.pointee.empty) : "" }
-        set { _content.message.assign(newValue, to: 31, of: Self._table) }
+        get { _content.message.pointee.has_empty != 0 ? _content.message.untyped.string(_content.message.pointee.empty) : "" }
+        set { _content.message.untyped.assign(newValue, to: 31, of: Self._table) }
     }
     /// Whether `empty` is set.
     public var hasEmpty: Bool { _content.message.pointee.has_empty != 0 }
@@ -451,13 +451,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
     public func withEmptyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_empty != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.empty, body)
+        guard _content.message.pointee.has_empty != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.empty, body)
     }
 
     public var aBytes: Data {
-        get { _content.message.pointee.has_a_bytes != 0 ? _content.message.data(_content.message.pointee.a_bytes) : Data([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122]) }
-        set { _content.message.assign(newValue, to: 32, of: Self._table) }
+        get { _content.message.pointee.has_a_bytes != 0 ? _content.message.untyped.data(_content.message.pointee.a_bytes) : Data([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122]) }
+        set { _content.message.untyped.assign(newValue, to: 32, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _content.message.pointee.has_a_bytes != 0 }
@@ -466,12 +466,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
-        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.a_bytes, body)
     }
 
     public var bytesDigitsAfterOctal: Data {
-        get { _content.message.pointee.has_bytes_digits_after_octal != 0 ? _content.message.data(_content.message.pointee.bytes_digits_after_octal) : Data([0, 49, 255, 49]) }
-        set { _content.message.assign(newValue, to: 33, of: Self._table) }
+        get { _content.message.pointee.has_bytes_digits_after_octal != 0 ? _content.message.untyped.data(_content.message.pointee.bytes_digits_after_octal) : Data([0, 49, 255, 49]) }
+        set { _content.message.untyped.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `bytesDigitsAfterOctal` is set.
     public var hasBytesDigitsAfterOctal: Bool { _content.message.pointee.has_bytes_digits_after_octal != 0 }
@@ -480,12 +480,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
     public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
-        return try _content.message.withSpan(_content.message.pointee.bytes_digits_after_octal, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.bytes_digits_after_octal, body)
     }
 
     public var bytesEmpty: Data {
-        get { _content.message.pointee.has_bytes_empty != 0 ? _content.message.data(_content.message.pointee.bytes_empty) : Data([]) }
-        set { _content.message.assign(newValue, to: 34, of: Self._table) }
+        get { _content.message.pointee.has_bytes_empty != 0 ? _content.message.untyped.data(_content.message.pointee.bytes_empty) : Data([]) }
+        set { _content.message.untyped.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `bytesEmpty` is set.
     public var hasBytesEmpty: Bool { _content.message.pointee.has_bytes_empty != 0 }
@@ -494,7 +494,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
     public func withBytesEmptySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_bytes_empty != 0 else { return try body([UInt8]().span) }
-        return try _content.message.withSpan(_content.message.pointee.bytes_empty, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.bytes_empty, body)
     }
 
     public var size: Test_Proto2_Size {
@@ -550,8 +550,8 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
     public var requiredWithDefault: String {
-        get { _content.message.pointee.has_required_with_default != 0 ? _content.message.string(_content.message.pointee.required_with_default) : "needed" }
-        set { _content.message.assign(newValue, to: 39, of: Self._table) }
+        get { _content.message.pointee.has_required_with_default != 0 ? _content.message.untyped.string(_content.message.pointee.required_with_default) : "needed" }
+        set { _content.message.untyped.assign(newValue, to: 39, of: Self._table) }
     }
     /// Whether `requiredWithDefault` is set.
     public var hasRequiredWithDefault: Bool { _content.message.pointee.has_required_with_default != 0 }
@@ -559,8 +559,8 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
     public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_required_with_default != 0 else { return try _content.message.withUTF8Span(ofDefault: "needed", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.required_with_default, body)
+        guard _content.message.pointee.has_required_with_default != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "needed", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.required_with_default, body)
     }
 
     public var chosenNumber: Int32 {
@@ -573,13 +573,13 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
 
     public var chosenText: String {
-        get { _content.message.pointee.choice_case.rawValue == 42 ? _content.message.string(_content.message.pointee.chosen_text) : "forty-two" }
-        set { _content.presence.assign(newValue, to: 41, of: Self._table) }
+        get { _content.message.pointee.choice_case.rawValue == 42 ? _content.message.untyped.string(_content.message.pointee.chosen_text) : "forty-two" }
+        set { _content.presence.untyped.assign(newValue, to: 41, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenText`, without a copy.
     public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.choice_case.rawValue == 42 else { return try _content.message.withUTF8Span(ofDefault: "forty-two", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.chosen_text, body)
+        guard _content.message.pointee.choice_case.rawValue == 42 else { return try _content.message.untyped.withUTF8Span(ofDefault: "forty-two", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.chosen_text, body)
     }
 
     public var chosenSize: Test_Proto2_Size {

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case small // = 1
@@ -83,8 +83,8 @@ public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProto
     public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
     public var right: String {
-        get { _content.message.pointee.has_right != 0 ? _content.message.string(_content.message.pointee.right) : "" }
-        set { _content.message.assign(newValue, to: 1, of: Self._table) }
+        get { _content.message.pointee.has_right != 0 ? _content.message.untyped.string(_content.message.pointee.right) : "" }
+        set { _content.message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _content.message.pointee.has_right != 0 }
@@ -92,8 +92,8 @@ public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProto
     public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     public func withRightUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_right != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.right, body)
+        guard _content.message.pointee.has_right != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.right, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Pair
@@ -194,9 +194,9 @@ public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProt
                 @inlinable _modify { yield &_content[array: 0, of: Self._table] }
             }
             public var valueField: LifelineMessages.RepeatedField<Int32> {
-                _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-                set { _message[collection: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+                _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+                set { _message.untyped[collection: 0, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
             }
 
             public typealias _Extended = Test_Extending_Weight
@@ -242,8 +242,8 @@ public struct Test_Extending_Set: LifelineSwiftProtobufCompatibility.SwiftProtob
 
 public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var text: String {
-        get { _content.message.pointee.has_text != 0 ? _content.message.string(_content.message.pointee.text) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_text != 0 ? _content.message.untyped.string(_content.message.pointee.text) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `text` is set.
     public var hasText: Bool { _content.message.pointee.has_text != 0 }
@@ -251,8 +251,8 @@ public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProt
     public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_text != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.text, body)
+        guard _content.message.pointee.has_text != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.text, body)
     }
 
     public var set: Test_Extending_Set {
@@ -523,8 +523,8 @@ public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtensio
 /// Greets.
 public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "hello" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_value != 0 ? _content.message.untyped.string(_content.message.pointee.value) : "hello" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
@@ -532,8 +532,8 @@ public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtens
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "hello", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "hello", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -551,8 +551,8 @@ public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtens
 
 public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
     public var value: Data {
-        get { _content.message.pointee.has_value != 0 ? _content.message.data(_content.message.pointee.value) : Data([]) }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_value != 0 ? _content.message.untyped.data(_content.message.pointee.value) : Data([]) }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
@@ -561,7 +561,7 @@ public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExte
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_value != 0 else { return try body([UInt8]().span) }
-        return try _content.message.withSpan(_content.message.pointee.value, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -821,9 +821,9 @@ public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtensi
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -846,9 +846,9 @@ public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.Message
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -871,9 +871,9 @@ public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<Test_Extending_Size> {
-        _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -896,9 +896,9 @@ public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -921,9 +921,9 @@ public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtensi
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<Test_Extending_Weight> {
-        _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -946,9 +946,9 @@ public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension 
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<Test_Extending_Spot> {
-        _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -967,8 +967,8 @@ public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension 
 /// The same name as that of the field that it stands beside.
 public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_value != 0 ? _content.message.untyped.string(_content.message.pointee.value) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
@@ -976,8 +976,8 @@ public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension 
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -1019,8 +1019,8 @@ public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtens
 
 public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_value != 0 ? _content.message.untyped.string(_content.message.pointee.value) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
@@ -1028,8 +1028,8 @@ public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension 
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Extending_Weight

@@ -5,7 +5,7 @@ public import CTestProtos
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var weight: Int32 {
@@ -35,8 +35,8 @@ public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtob
 
 public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var name: String {
-        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_name != 0 ? _content.message.untyped.string(_content.message.pointee.name) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
@@ -44,8 +44,8 @@ public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftPr
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.name, body)
     }
 
     public struct Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
@@ -115,8 +115,8 @@ public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftPr
 
 public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
-        set { _content.message.assign(newValue, to: 0, of: Self._table) }
+        get { _content.message.pointee.has_value != 0 ? _content.message.untyped.string(_content.message.pointee.value) : "" }
+        set { _content.message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
@@ -124,8 +124,8 @@ public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -199,9 +199,9 @@ public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var valueField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import LifelineMessages
 public import LifelineSwiftProtobufCompatibility
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case unspecified // = 0
@@ -48,20 +48,22 @@ public struct Test_Scalars_Proto3_Point: LifelineSwiftProtobufCompatibility.Swif
     public var x: Int32 {
         get { _content.message.pointee.x }
         set { _mutableFields().pointee.x = newValue }
+        _modify { yield &_mutableFields().pointee.x }
     }
 
     public var y: Int32 {
         get { _content.message.pointee.y }
         set { _mutableFields().pointee.y = newValue }
+        _modify { yield &_mutableFields().pointee.y }
     }
 
     public var label: String {
-        get { _content.message.string(_content.message.pointee.label) }
-        set { _content.message.assign(newValue, to: 2, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.label) }
+        set { _content.message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `label`, without a copy.
     public func withLabelUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.label, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.label, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
@@ -80,61 +82,73 @@ public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.S
     public var aDouble: Double {
         get { _content.message.pointee.a_double }
         set { _mutableFields().pointee.a_double = newValue }
+        _modify { yield &_mutableFields().pointee.a_double }
     }
 
     public var aFloat: Float {
         get { _content.message.pointee.a_float }
         set { _mutableFields().pointee.a_float = newValue }
+        _modify { yield &_mutableFields().pointee.a_float }
     }
 
     public var aInt32: Int32 {
         get { _content.message.pointee.a_int32 }
         set { _mutableFields().pointee.a_int32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_int32 }
     }
 
     public var aInt64: Int64 {
         get { _content.message.pointee.a_int64 }
         set { _mutableFields().pointee.a_int64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_int64 }
     }
 
     public var aUint32: UInt32 {
         get { _content.message.pointee.a_uint32 }
         set { _mutableFields().pointee.a_uint32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_uint32 }
     }
 
     public var aUint64: UInt64 {
         get { _content.message.pointee.a_uint64 }
         set { _mutableFields().pointee.a_uint64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_uint64 }
     }
 
     public var aSint32: Int32 {
         get { _content.message.pointee.a_sint32 }
         set { _mutableFields().pointee.a_sint32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sint32 }
     }
 
     public var aSint64: Int64 {
         get { _content.message.pointee.a_sint64 }
         set { _mutableFields().pointee.a_sint64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sint64 }
     }
 
     public var aFixed32: UInt32 {
         get { _content.message.pointee.a_fixed32 }
         set { _mutableFields().pointee.a_fixed32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_fixed32 }
     }
 
     public var aFixed64: UInt64 {
         get { _content.message.pointee.a_fixed64 }
         set { _mutableFields().pointee.a_fixed64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_fixed64 }
     }
 
     public var aSfixed32: Int32 {
         get { _content.message.pointee.a_sfixed32 }
         set { _mutableFields().pointee.a_sfixed32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sfixed32 }
     }
 
     public var aSfixed64: Int64 {
         get { _content.message.pointee.a_sfixed64 }
         set { _mutableFields().pointee.a_sfixed64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sfixed64 }
     }
 
     public var aBool: Bool {
@@ -143,21 +157,21 @@ public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.S
     }
 
     public var aString: String {
-        get { _content.message.string(_content.message.pointee.a_string) }
-        set { _content.message.assign(newValue, to: 13, of: Self._table) }
+        get { _content.message.untyped.string(_content.message.pointee.a_string) }
+        set { _content.message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
     public var aBytes: Data {
-        get { _content.message.data(_content.message.pointee.a_bytes) }
-        set { _content.message.assign(newValue, to: 14, of: Self._table) }
+        get { _content.message.untyped.data(_content.message.pointee.a_bytes) }
+        set { _content.message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.a_bytes, body)
     }
 
     public var aColor: Test_Scalars_Proto3_Color {
@@ -358,8 +372,8 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     public mutating func clearABool() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bool_case.rawValue = 0 }
 
     public var aString: String {
-        get { _content.message.pointee.has_a_string_case.rawValue == 14 ? _content.message.string(_content.message.pointee.a_string) : "" }
-        set { _content.presence.assign(newValue, to: 13, of: Self._table) }
+        get { _content.message.pointee.has_a_string_case.rawValue == 14 ? _content.message.untyped.string(_content.message.pointee.a_string) : "" }
+        set { _content.presence.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _content.message.pointee.has_a_string_case.rawValue == 14 }
@@ -367,13 +381,13 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     public mutating func clearAString() { _content.presence.mutableFields(as: Self._table).pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.has_a_string_case.rawValue == 14 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
+        guard _content.message.pointee.has_a_string_case.rawValue == 14 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
     public var aBytes: Data {
-        get { _content.message.pointee.has_a_bytes_case.rawValue == 15 ? _content.message.data(_content.message.pointee.a_bytes) : Data([]) }
-        set { _content.presence.assign(newValue, to: 14, of: Self._table) }
+        get { _content.message.pointee.has_a_bytes_case.rawValue == 15 ? _content.message.untyped.data(_content.message.pointee.a_bytes) : Data([]) }
+        set { _content.presence.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _content.message.pointee.has_a_bytes_case.rawValue == 15 }
@@ -382,7 +396,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.has_a_bytes_case.rawValue == 15 else { return try body([UInt8]().span) }
-        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.a_bytes, body)
     }
 
     public var aColor: Test_Scalars_Proto3_Color {
@@ -427,9 +441,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var someDoubleField: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.some_double, count: _message.pointee.n_some_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var someFloat: [Float] {
@@ -438,9 +452,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     public var someFloatField: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.some_float, count: _message.pointee.n_some_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var someInt32: [Int32] {
@@ -449,9 +463,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var someInt64: [Int64] {
@@ -460,9 +474,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var someUint32: [UInt32] {
@@ -471,9 +485,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var someUint64: [UInt64] {
@@ -482,9 +496,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
     public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var someSint32: [Int32] {
@@ -493,9 +507,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
     public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var someSint64: [Int64] {
@@ -504,9 +518,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
     public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var someFixed32: [UInt32] {
@@ -515,9 +529,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 8, of: Self._table] }
     }
     public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var someFixed64: [UInt64] {
@@ -526,9 +540,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
     public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var someSfixed32: [Int32] {
@@ -537,9 +551,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
     public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var someSfixed64: [Int64] {
@@ -548,9 +562,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 11, of: Self._table] }
     }
     public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var someBool: [Bool] {
@@ -559,9 +573,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 12, of: Self._table] }
     }
     public var someBoolField: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var someString: [String] {
@@ -570,9 +584,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 13, of: Self._table] }
     }
     public var someStringField: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.some_string, count: _message.pointee.n_some_string) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public var someBytes: [Data] {
@@ -581,9 +595,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 14, of: Self._table] }
     }
     public var someBytesField: LifelineMessages.RepeatedField<Data> {
-        _read { yield LifelineMessages.RepeatedField<Data>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
-        set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Data>(_in: _message.untyped, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
+        set { _message.untyped[collection: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 14, of: Self._table] }
     }
 
     public var someColor: [Test_Scalars_Proto3_Color] {
@@ -592,9 +606,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 15, of: Self._table] }
     }
     public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
-        set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message.untyped, _message.pointee.some_color, count: _message.pointee.n_some_color) }
+        set { _message.untyped[collection: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 15, of: Self._table] }
     }
 
     public var somePoint: [Test_Scalars_Proto3_Point] {
@@ -603,9 +617,9 @@ public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.Swi
         @inlinable _modify { yield &_content[array: 16, of: Self._table] }
     }
     public var somePointField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
-        set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message.untyped, _message.pointee.some_point, count: _message.pointee.n_some_point) }
+        set { _message.untyped[collection: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
@@ -627,9 +641,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 0, of: Self._table] }
     }
     public var someDoubleField: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.some_double, count: _message.pointee.n_some_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var someFloat: [Float] {
@@ -638,9 +652,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 1, of: Self._table] }
     }
     public var someFloatField: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.some_float, count: _message.pointee.n_some_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var someInt32: [Int32] {
@@ -649,9 +663,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 2, of: Self._table] }
     }
     public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var someInt64: [Int64] {
@@ -660,9 +674,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 3, of: Self._table] }
     }
     public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var someUint32: [UInt32] {
@@ -671,9 +685,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 4, of: Self._table] }
     }
     public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var someUint64: [UInt64] {
@@ -682,9 +696,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 5, of: Self._table] }
     }
     public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var someSint32: [Int32] {
@@ -693,9 +707,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 6, of: Self._table] }
     }
     public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var someSint64: [Int64] {
@@ -704,9 +718,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 7, of: Self._table] }
     }
     public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var someFixed32: [UInt32] {
@@ -715,9 +729,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 8, of: Self._table] }
     }
     public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var someFixed64: [UInt64] {
@@ -726,9 +740,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 9, of: Self._table] }
     }
     public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var someSfixed32: [Int32] {
@@ -737,9 +751,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 10, of: Self._table] }
     }
     public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var someSfixed64: [Int64] {
@@ -748,9 +762,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 11, of: Self._table] }
     }
     public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var someBool: [Bool] {
@@ -759,9 +773,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 12, of: Self._table] }
     }
     public var someBoolField: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var someColor: [Test_Scalars_Proto3_Color] {
@@ -770,9 +784,9 @@ public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.S
         @inlinable _modify { yield &_content[array: 13, of: Self._table] }
     }
     public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message.untyped, _message.pointee.some_color, count: _message.pointee.n_some_color) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
@@ -906,23 +920,23 @@ public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.Swi
     }
 
     public var aString: String {
-        get { _content.message.pointee.value_case.rawValue == 14 ? _content.message.string(_content.message.pointee.a_string) : "" }
-        set { _content.presence.assign(newValue, to: 13, of: Self._table) }
+        get { _content.message.pointee.value_case.rawValue == 14 ? _content.message.untyped.string(_content.message.pointee.a_string) : "" }
+        set { _content.presence.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _content.message.pointee.value_case.rawValue == 14 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
-        return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
+        guard _content.message.pointee.value_case.rawValue == 14 else { return try _content.message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.untyped.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
     public var aBytes: Data {
-        get { _content.message.pointee.value_case.rawValue == 15 ? _content.message.data(_content.message.pointee.a_bytes) : Data([]) }
-        set { _content.presence.assign(newValue, to: 14, of: Self._table) }
+        get { _content.message.pointee.value_case.rawValue == 15 ? _content.message.untyped.data(_content.message.pointee.a_bytes) : Data([]) }
+        set { _content.presence.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _content.message.pointee.value_case.rawValue == 15 else { return try body([UInt8]().span) }
-        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
+        return try _content.message.untyped.withSpan(_content.message.pointee.a_bytes, body)
     }
 
     public var aColor: Test_Scalars_Proto3_Color {
@@ -955,6 +969,7 @@ public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.Swi
     public var after: Int32 {
         get { _content.message.pointee.after }
         set { _mutableFields().pointee.after = newValue }
+        _modify { yield &_mutableFields().pointee.after }
     }
 
     public var value: OneOf_Value? {
@@ -1050,9 +1065,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
     public var byDoubleField: LifelineMessages.MapField<Int32, Double> {
-        _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message.untyped, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var byFloat: [Int32: Float] {
@@ -1061,9 +1076,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 1, of: Self._table] }
     }
     public var byFloatField: LifelineMessages.MapField<Int32, Float> {
-        _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message.untyped, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var byInt32: [Int32: Int32] {
@@ -1072,9 +1087,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
     public var byInt32Field: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var byInt64: [Int32: Int64] {
@@ -1083,9 +1098,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 3, of: Self._table] }
     }
     public var byInt64Field: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message.untyped, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var byUint32: [Int32: UInt32] {
@@ -1094,9 +1109,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 4, of: Self._table] }
     }
     public var byUint32Field: LifelineMessages.MapField<Int32, UInt32> {
-        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message.untyped, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var byUint64: [Int32: UInt64] {
@@ -1105,9 +1120,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
     public var byUint64Field: LifelineMessages.MapField<Int32, UInt64> {
-        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message.untyped, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var bySint32: [Int32: Int32] {
@@ -1116,9 +1131,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 6, of: Self._table] }
     }
     public var bySint32Field: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var bySint64: [Int32: Int64] {
@@ -1127,9 +1142,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 7, of: Self._table] }
     }
     public var bySint64Field: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message.untyped, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var byFixed32: [Int32: UInt32] {
@@ -1138,9 +1153,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 8, of: Self._table] }
     }
     public var byFixed32Field: LifelineMessages.MapField<Int32, UInt32> {
-        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message.untyped, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var byFixed64: [Int32: UInt64] {
@@ -1149,9 +1164,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 9, of: Self._table] }
     }
     public var byFixed64Field: LifelineMessages.MapField<Int32, UInt64> {
-        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message.untyped, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var bySfixed32: [Int32: Int32] {
@@ -1160,9 +1175,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 10, of: Self._table] }
     }
     public var bySfixed32Field: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var bySfixed64: [Int32: Int64] {
@@ -1171,9 +1186,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 11, of: Self._table] }
     }
     public var bySfixed64Field: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message.untyped, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var byBool: [Int32: Bool] {
@@ -1182,9 +1197,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 12, of: Self._table] }
     }
     public var byBoolField: LifelineMessages.MapField<Int32, Bool> {
-        _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message.untyped, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var byString: [Int32: String] {
@@ -1193,9 +1208,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 13, of: Self._table] }
     }
     public var byStringField: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public var byBytes: [Int32: Data] {
@@ -1204,9 +1219,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 14, of: Self._table] }
     }
     public var byBytesField: LifelineMessages.MapField<Int32, Data> {
-        _read { yield LifelineMessages.MapField<Int32, Data>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
-        set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Data>(_in: _message.untyped, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
+        set { _message.untyped[collection: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 14, of: Self._table] }
     }
 
     public var byColor: [Int32: Test_Scalars_Proto3_Color] {
@@ -1215,9 +1230,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 15, of: Self._table] }
     }
     public var byColorField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
-        set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message.untyped, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
+        set { _message.untyped[collection: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 15, of: Self._table] }
     }
 
     public var byPoint: [Int32: Test_Scalars_Proto3_Point] {
@@ -1226,9 +1241,9 @@ public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.
         @inlinable _modify { yield &_content[dictionary: 16, of: Self._table] }
     }
     public var byPointField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
-        set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message.untyped, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
+        set { _message.untyped[collection: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
@@ -1250,9 +1265,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
     public var ofInt32Field: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var ofInt64: [Int64: String] {
@@ -1261,9 +1276,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 1, of: Self._table] }
     }
     public var ofInt64Field: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message.untyped, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var ofUint32: [UInt32: String] {
@@ -1272,9 +1287,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
     public var ofUint32Field: LifelineMessages.MapField<UInt32, String> {
-        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message.untyped, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var ofUint64: [UInt64: String] {
@@ -1283,9 +1298,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 3, of: Self._table] }
     }
     public var ofUint64Field: LifelineMessages.MapField<UInt64, String> {
-        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message.untyped, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var ofSint32: [Int32: String] {
@@ -1294,9 +1309,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 4, of: Self._table] }
     }
     public var ofSint32Field: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var ofSint64: [Int64: String] {
@@ -1305,9 +1320,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
     public var ofSint64Field: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message.untyped, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var ofFixed32: [UInt32: String] {
@@ -1316,9 +1331,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 6, of: Self._table] }
     }
     public var ofFixed32Field: LifelineMessages.MapField<UInt32, String> {
-        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message.untyped, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var ofFixed64: [UInt64: String] {
@@ -1327,9 +1342,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 7, of: Self._table] }
     }
     public var ofFixed64Field: LifelineMessages.MapField<UInt64, String> {
-        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message.untyped, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var ofSfixed32: [Int32: String] {
@@ -1338,9 +1353,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 8, of: Self._table] }
     }
     public var ofSfixed32Field: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var ofSfixed64: [Int64: String] {
@@ -1349,9 +1364,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 9, of: Self._table] }
     }
     public var ofSfixed64Field: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message.untyped, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var ofBool: [Bool: String] {
@@ -1360,9 +1375,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 10, of: Self._table] }
     }
     public var ofBoolField: LifelineMessages.MapField<Bool, String> {
-        _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Bool, String>(_in: _message.untyped, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var ofString: [String: String] {
@@ -1371,9 +1386,9 @@ public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.Sw
         @inlinable _modify { yield &_content[dictionary: 11, of: Self._table] }
     }
     public var ofStringField: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys

@@ -95,7 +95,7 @@ import Testing
             "var namesField: LifelineMessages.RepeatedField<String> {",
             "var blobs: [String: Data] {\n        get { _content[dictionary: 1, of: Self._table] }",
             "var blobsField: LifelineMessages.MapField<String, Data> {",
-            "? _content.message.data(_content.message.pointee.data) : Data([97]) }",
+            "? _content.message.untyped.data(_content.message.pointee.data) : Data([97]) }",
             "case raw(Data)",
             // The accessor of `names` has the name that came first.
             "var namesField_5: Int32 {",

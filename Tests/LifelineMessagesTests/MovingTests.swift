@@ -52,9 +52,8 @@ import Testing
         let message = ChatMessage.with {
             $0.poll.choices = RepeatedField(repeatElement(Self.longText, count: Self.count))
         }
-        #expect(moveCount(of: message, storage: { $0._message.storage }) { $0.poll.choices[$1] = "short" } == 1)
-        #expect(
-            (1...4).contains(moveCount(of: message, storage: { $0._message.storage }) { $0.author.name = "\($1)" })
-        )
+        let storage = { (message: ChatMessage) in message._message.untyped.storage }
+        #expect(moveCount(of: message, storage: storage) { $0.poll.choices[$1] = "short" } == 1)
+        #expect((1...4).contains(moveCount(of: message, storage: storage) { $0.author.name = "\($1)" }))
     }
 }

@@ -407,7 +407,7 @@ private struct Memory: Equatable {
 }
 
 private func memory(_ message: ChatMessage) -> Memory {
-    let storage = message._message.storage
+    let storage = message._message.untyped.storage
     let capacity = (storage?.capacity ?? 0) * 8
     return Memory(
         storage: storage.map(ObjectIdentifier.init),

@@ -52,12 +52,12 @@ import Testing
     }
 
     @Test func emptyMessagesTakeNoMemory() {
-        #expect(Google_Protobuf_Duration()._message.storage == nil)
-        #expect(Google_Protobuf_FieldMask()._message.storage == nil && Google_Protobuf_FieldMask() == [])
-        #expect(Google_Protobuf_ListValue()._message.storage == nil && Google_Protobuf_ListValue() == [])
-        #expect(Google_Protobuf_Struct()._message.storage == nil && Google_Protobuf_Struct() == [:])
-        #expect(Google_Protobuf_Timestamp()._message.storage == nil)
-        #expect(Google_Protobuf_Value()._message.storage == nil && Google_Protobuf_Value().kind == nil)
+        #expect(Google_Protobuf_Duration()._message.untyped.storage == nil)
+        #expect(Google_Protobuf_FieldMask()._message.untyped.storage == nil && Google_Protobuf_FieldMask() == [])
+        #expect(Google_Protobuf_ListValue()._message.untyped.storage == nil && Google_Protobuf_ListValue() == [])
+        #expect(Google_Protobuf_Struct()._message.untyped.storage == nil && Google_Protobuf_Struct() == [:])
+        #expect(Google_Protobuf_Timestamp()._message.untyped.storage == nil)
+        #expect(Google_Protobuf_Value()._message.untyped.storage == nil && Google_Protobuf_Value().kind == nil)
     }
 
     // MARK: Field masks

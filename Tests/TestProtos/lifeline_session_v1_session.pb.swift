@@ -5,163 +5,163 @@ public import CTestProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The one message on the wire. Its kind says whether it has a place, and in which lane: places are counted, not
 /// written.
 public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
     /// 1 to 7: frames without a place.
     public var hello: Lifeline_Session_V1_Hello {
-        _read { yield Lifeline_Session_V1_Hello(_reading: _message.pointee.kind_case.rawValue == 1 ? _message.pointee.hello : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Hello(_reading: _message.pointee.kind_case.rawValue == 1 ? _message.pointee.hello : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
 
     public var welcome: Lifeline_Session_V1_Welcome {
-        _read { yield Lifeline_Session_V1_Welcome(_reading: _message.pointee.kind_case.rawValue == 2 ? _message.pointee.welcome : nil, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Welcome(_reading: _message.pointee.kind_case.rawValue == 2 ? _message.pointee.welcome : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
     public var goodbye: Lifeline_Session_V1_Goodbye {
-        _read { yield Lifeline_Session_V1_Goodbye(_reading: _message.pointee.kind_case.rawValue == 3 ? _message.pointee.goodbye : nil, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Goodbye(_reading: _message.pointee.kind_case.rawValue == 3 ? _message.pointee.goodbye : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
 
     public var ping: Lifeline_Session_V1_Ping {
-        _read { yield Lifeline_Session_V1_Ping(_reading: _message.pointee.kind_case.rawValue == 4 ? _message.pointee.ping : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Ping(_reading: _message.pointee.kind_case.rawValue == 4 ? _message.pointee.ping : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var pong: Lifeline_Session_V1_Pong {
-        _read { yield Lifeline_Session_V1_Pong(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.pong : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Pong(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.pong : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     public var acknowledgement: Lifeline_Session_V1_Acknowledgement {
-        _read { yield Lifeline_Session_V1_Acknowledgement(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.acknowledgement : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Acknowledgement(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.acknowledgement : nil, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
 
     public var credit: Lifeline_Session_V1_Credit {
-        _read { yield Lifeline_Session_V1_Credit(_reading: _message.pointee.kind_case.rawValue == 7 ? _message.pointee.credit : nil, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Credit(_reading: _message.pointee.kind_case.rawValue == 7 ? _message.pointee.credit : nil, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
 
     /// 8 to 31: frames of the ordinary lane.
     public var push: Lifeline_Session_V1_Push {
-        _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 8 ? _message.pointee.push : nil, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 8 ? _message.pointee.push : nil, in: _message.untyped) }
+        set { _message.untyped[message: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 7, of: Self._table] }
     }
 
     public var request: Lifeline_Session_V1_Request {
-        _read { yield Lifeline_Session_V1_Request(_reading: _message.pointee.kind_case.rawValue == 9 ? _message.pointee.request : nil, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Request(_reading: _message.pointee.kind_case.rawValue == 9 ? _message.pointee.request : nil, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
 
     /// A message of the asker's stream, and that stream's end.
     public var requestPart: Lifeline_Session_V1_RequestPart {
-        _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 10 ? _message.pointee.request_part : nil, in: _message) }
-        set { _message[message: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
+        _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 10 ? _message.pointee.request_part : nil, in: _message.untyped) }
+        set { _message.untyped[message: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 9, of: Self._table] }
     }
 
     public var requestEnd: Lifeline_Session_V1_RequestEnd {
-        _read { yield Lifeline_Session_V1_RequestEnd(_reading: _message.pointee.kind_case.rawValue == 11 ? _message.pointee.request_end : nil, in: _message) }
-        set { _message[message: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 10, of: Self._table] }
+        _read { yield Lifeline_Session_V1_RequestEnd(_reading: _message.pointee.kind_case.rawValue == 11 ? _message.pointee.request_end : nil, in: _message.untyped) }
+        set { _message.untyped[message: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 10, of: Self._table] }
     }
 
     /// A message of the stream that answers a request.
     public var responsePart: Lifeline_Session_V1_ResponsePart {
-        _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 12 ? _message.pointee.response_part : nil, in: _message) }
-        set { _message[message: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
+        _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 12 ? _message.pointee.response_part : nil, in: _message.untyped) }
+        set { _message.untyped[message: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 11, of: Self._table] }
     }
 
     /// Ends a request whose answer had parts.
     public var response: Lifeline_Session_V1_Response {
-        _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 13 ? _message.pointee.response : nil, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 13 ? _message.pointee.response : nil, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
 
     public var method: Lifeline_Session_V1_Method {
-        _read { yield Lifeline_Session_V1_Method(_reading: _message.pointee.kind_case.rawValue == 14 ? _message.pointee.method : nil, in: _message) }
-        set { _message[message: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 13, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Method(_reading: _message.pointee.kind_case.rawValue == 14 ? _message.pointee.method : nil, in: _message.untyped) }
+        set { _message.untyped[message: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 13, of: Self._table] }
     }
 
     /// Holds the place of a message that is not worth sending any more.
     public var blank: Lifeline_Session_V1_Blank {
-        _read { yield Lifeline_Session_V1_Blank(_reading: _message.pointee.kind_case.rawValue == 15 ? _message.pointee.blank : nil, in: _message) }
-        set { _message[message: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 14, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Blank(_reading: _message.pointee.kind_case.rawValue == 15 ? _message.pointee.blank : nil, in: _message.untyped) }
+        set { _message.untyped[message: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 14, of: Self._table] }
     }
 
     /// 32 to 47: frames of the urgent lane, which overtakes the ordinary one.
     /// Ends a request whose answer had no parts.
     public var urgentResponse: Lifeline_Session_V1_Response {
-        _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 32 ? _message.pointee.urgent_response : nil, in: _message) }
-        set { _message[message: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 15, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 32 ? _message.pointee.urgent_response : nil, in: _message.untyped) }
+        set { _message.untyped[message: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 15, of: Self._table] }
     }
 
     public var cancel: Lifeline_Session_V1_Cancel {
-        _read { yield Lifeline_Session_V1_Cancel(_reading: _message.pointee.kind_case.rawValue == 33 ? _message.pointee.cancel : nil, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Cancel(_reading: _message.pointee.kind_case.rawValue == 33 ? _message.pointee.cancel : nil, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
 
     /// 48 and above: frames without a place. These are sent at most once.
     public var unplacedPush: Lifeline_Session_V1_Push {
-        _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 48 ? _message.pointee.unplaced_push : nil, in: _message) }
-        set { _message[message: 17, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 48 ? _message.pointee.unplaced_push : nil, in: _message.untyped) }
+        set { _message.untyped[message: 17, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 17, of: Self._table] }
     }
 
     public var unplacedRequestPart: Lifeline_Session_V1_RequestPart {
-        _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 49 ? _message.pointee.unplaced_request_part : nil, in: _message) }
-        set { _message[message: 18, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 18, of: Self._table] }
+        _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 49 ? _message.pointee.unplaced_request_part : nil, in: _message.untyped) }
+        set { _message.untyped[message: 18, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 18, of: Self._table] }
     }
 
     public var unplacedResponsePart: Lifeline_Session_V1_ResponsePart {
-        _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 50 ? _message.pointee.unplaced_response_part : nil, in: _message) }
-        set { _message[message: 19, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 19, of: Self._table] }
+        _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 50 ? _message.pointee.unplaced_response_part : nil, in: _message.untyped) }
+        set { _message.untyped[message: 19, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 19, of: Self._table] }
     }
 
     public var kind: OneOf_Kind? {
         get {
             switch _message.pointee.kind_case.rawValue {
-            case 1: .hello(Lifeline_Session_V1_Hello(_reading: _message.pointee.hello, in: _message))
-            case 2: .welcome(Lifeline_Session_V1_Welcome(_reading: _message.pointee.welcome, in: _message))
-            case 3: .goodbye(Lifeline_Session_V1_Goodbye(_reading: _message.pointee.goodbye, in: _message))
-            case 4: .ping(Lifeline_Session_V1_Ping(_reading: _message.pointee.ping, in: _message))
-            case 5: .pong(Lifeline_Session_V1_Pong(_reading: _message.pointee.pong, in: _message))
-            case 6: .acknowledgement(Lifeline_Session_V1_Acknowledgement(_reading: _message.pointee.acknowledgement, in: _message))
-            case 7: .credit(Lifeline_Session_V1_Credit(_reading: _message.pointee.credit, in: _message))
-            case 8: .push(Lifeline_Session_V1_Push(_reading: _message.pointee.push, in: _message))
-            case 9: .request(Lifeline_Session_V1_Request(_reading: _message.pointee.request, in: _message))
-            case 10: .requestPart(Lifeline_Session_V1_RequestPart(_reading: _message.pointee.request_part, in: _message))
-            case 11: .requestEnd(Lifeline_Session_V1_RequestEnd(_reading: _message.pointee.request_end, in: _message))
-            case 12: .responsePart(Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.response_part, in: _message))
-            case 13: .response(Lifeline_Session_V1_Response(_reading: _message.pointee.response, in: _message))
-            case 14: .method(Lifeline_Session_V1_Method(_reading: _message.pointee.method, in: _message))
-            case 15: .blank(Lifeline_Session_V1_Blank(_reading: _message.pointee.blank, in: _message))
-            case 32: .urgentResponse(Lifeline_Session_V1_Response(_reading: _message.pointee.urgent_response, in: _message))
-            case 33: .cancel(Lifeline_Session_V1_Cancel(_reading: _message.pointee.cancel, in: _message))
-            case 48: .unplacedPush(Lifeline_Session_V1_Push(_reading: _message.pointee.unplaced_push, in: _message))
-            case 49: .unplacedRequestPart(Lifeline_Session_V1_RequestPart(_reading: _message.pointee.unplaced_request_part, in: _message))
-            case 50: .unplacedResponsePart(Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.unplaced_response_part, in: _message))
+            case 1: .hello(Lifeline_Session_V1_Hello(_reading: _message.pointee.hello, in: _message.untyped))
+            case 2: .welcome(Lifeline_Session_V1_Welcome(_reading: _message.pointee.welcome, in: _message.untyped))
+            case 3: .goodbye(Lifeline_Session_V1_Goodbye(_reading: _message.pointee.goodbye, in: _message.untyped))
+            case 4: .ping(Lifeline_Session_V1_Ping(_reading: _message.pointee.ping, in: _message.untyped))
+            case 5: .pong(Lifeline_Session_V1_Pong(_reading: _message.pointee.pong, in: _message.untyped))
+            case 6: .acknowledgement(Lifeline_Session_V1_Acknowledgement(_reading: _message.pointee.acknowledgement, in: _message.untyped))
+            case 7: .credit(Lifeline_Session_V1_Credit(_reading: _message.pointee.credit, in: _message.untyped))
+            case 8: .push(Lifeline_Session_V1_Push(_reading: _message.pointee.push, in: _message.untyped))
+            case 9: .request(Lifeline_Session_V1_Request(_reading: _message.pointee.request, in: _message.untyped))
+            case 10: .requestPart(Lifeline_Session_V1_RequestPart(_reading: _message.pointee.request_part, in: _message.untyped))
+            case 11: .requestEnd(Lifeline_Session_V1_RequestEnd(_reading: _message.pointee.request_end, in: _message.untyped))
+            case 12: .responsePart(Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.response_part, in: _message.untyped))
+            case 13: .response(Lifeline_Session_V1_Response(_reading: _message.pointee.response, in: _message.untyped))
+            case 14: .method(Lifeline_Session_V1_Method(_reading: _message.pointee.method, in: _message.untyped))
+            case 15: .blank(Lifeline_Session_V1_Blank(_reading: _message.pointee.blank, in: _message.untyped))
+            case 32: .urgentResponse(Lifeline_Session_V1_Response(_reading: _message.pointee.urgent_response, in: _message.untyped))
+            case 33: .cancel(Lifeline_Session_V1_Cancel(_reading: _message.pointee.cancel, in: _message.untyped))
+            case 48: .unplacedPush(Lifeline_Session_V1_Push(_reading: _message.pointee.unplaced_push, in: _message.untyped))
+            case 49: .unplacedRequestPart(Lifeline_Session_V1_RequestPart(_reading: _message.pointee.unplaced_request_part, in: _message.untyped))
+            case 50: .unplacedResponsePart(Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.unplaced_response_part, in: _message.untyped))
             default: nil
             }
         }
@@ -239,43 +239,46 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     public var minimumVersion: UInt32 {
         get { _message.pointee.minimum_version }
         set { _mutableFields().pointee.minimum_version = newValue }
+        _modify { yield &_mutableFields().pointee.minimum_version }
     }
 
     public var maximumVersion: UInt32 {
         get { _message.pointee.maximum_version }
         set { _mutableFields().pointee.maximum_version = newValue }
+        _modify { yield &_mutableFields().pointee.maximum_version }
     }
 
     /// The session to go on with, as a welcome gave it; empty: begin one.
     public var sessionID: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.session_id) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.session_id) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sessionID`, without a copy.
     public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.session_id, body)
+        return try _message.untyped.withSpan(_message.pointee.session_id, body)
     }
 
     public var token: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.token) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.token) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `token`, without a copy.
     public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.token, body)
+        return try _message.untyped.withSpan(_message.pointee.token, body)
     }
 
     /// Above that of every earlier hello that named this session, or began it; 1 or more.
     public var attempt: UInt64 {
         get { _message.pointee.attempt }
         set { _mutableFields().pointee.attempt = newValue }
+        _modify { yield &_mutableFields().pointee.attempt }
     }
 
     /// How far the client is with the server's frames.
     public var progress: Lifeline_Session_V1_Progress {
-        _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
     /// Whether `progress` is set.
     public var hasProgress: Bool { _message.pointee.progress != nil }
@@ -283,9 +286,9 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
 
     public var terms: Lifeline_Session_V1_Terms {
-        _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
     /// Whether `terms` is set.
     public var hasTerms: Bool { _message.pointee.terms != nil }
@@ -294,19 +297,19 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
 
     /// How the session is to be found at the server; may be empty.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// For the server's own decision whether to let the client in.
     public var metadata: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Hello
@@ -323,25 +326,26 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     public var version: UInt32 {
         get { _message.pointee.version }
         set { _mutableFields().pointee.version = newValue }
+        _modify { yield &_mutableFields().pointee.version }
     }
 
     /// The session, and the proof of it that the next hello carries: 16 bytes each.
     public var sessionID: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.session_id) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.session_id) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sessionID`, without a copy.
     public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.session_id, body)
+        return try _message.untyped.withSpan(_message.pointee.session_id, body)
     }
 
     public var token: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.token) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.token) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `token`, without a copy.
     public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.token, body)
+        return try _message.untyped.withSpan(_message.pointee.token, body)
     }
 
     /// Whether it is the session that the hello named. If not, that one is not known any more.
@@ -354,13 +358,14 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     public var keptMilliseconds: UInt64 {
         get { _message.pointee.kept_milliseconds }
         set { _mutableFields().pointee.kept_milliseconds = newValue }
+        _modify { yield &_mutableFields().pointee.kept_milliseconds }
     }
 
     /// How far the server is with the client's frames.
     public var progress: Lifeline_Session_V1_Progress {
-        _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
     /// Whether `progress` is set.
     public var hasProgress: Bool { _message.pointee.progress != nil }
@@ -368,9 +373,9 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
 
     public var terms: Lifeline_Session_V1_Terms {
-        _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
     /// Whether `terms` is set.
     public var hasTerms: Bool { _message.pointee.terms != nil }
@@ -379,9 +384,9 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
 
     /// Metadata of the server for the client.
     public var metadata: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Welcome
@@ -398,18 +403,21 @@ public struct Lifeline_Session_V1_Progress: LifelineMessages.Message {
     public var processed: UInt64 {
         get { _message.pointee.processed }
         set { _mutableFields().pointee.processed = newValue }
+        _modify { yield &_mutableFields().pointee.processed }
     }
 
     /// Every ordinary frame up to this place has come: sending goes on with the next one.
     public var received: UInt64 {
         get { _message.pointee.received }
         set { _mutableFields().pointee.received = newValue }
+        _modify { yield &_mutableFields().pointee.received }
     }
 
     /// Every urgent frame up to this place was processed.
     public var urgent: UInt64 {
         get { _message.pointee.urgent }
         set { _mutableFields().pointee.urgent = newValue }
+        _modify { yield &_mutableFields().pointee.urgent }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Progress
@@ -426,29 +434,34 @@ public struct Lifeline_Session_V1_Terms: LifelineMessages.Message {
     public var windowFrames: UInt32 {
         get { _message.pointee.window_frames }
         set { _mutableFields().pointee.window_frames = newValue }
+        _modify { yield &_mutableFields().pointee.window_frames }
     }
 
     public var windowBytes: UInt64 {
         get { _message.pointee.window_bytes }
         set { _mutableFields().pointee.window_bytes = newValue }
+        _modify { yield &_mutableFields().pointee.window_bytes }
     }
 
     /// The credit with which each pushed method and each stream begins, in bytes.
     public var credit: UInt64 {
         get { _message.pointee.credit }
         set { _mutableFields().pointee.credit = newValue }
+        _modify { yield &_mutableFields().pointee.credit }
     }
 
     /// Requests of the other side that may wait for their responses at once; 0 counts as 1.
     public var maximumRequests: UInt32 {
         get { _message.pointee.maximum_requests }
         set { _mutableFields().pointee.maximum_requests = newValue }
+        _modify { yield &_mutableFields().pointee.maximum_requests }
     }
 
     /// The longest frame, in bytes without the length in front; 0 counts as 4 MiB.
     public var maximumFrame: UInt32 {
         get { _message.pointee.maximum_frame }
         set { _mutableFields().pointee.maximum_frame = newValue }
+        _modify { yield &_mutableFields().pointee.maximum_frame }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Terms
@@ -467,18 +480,19 @@ public struct Lifeline_Session_V1_Goodbye: LifelineMessages.Message {
     }
 
     public var message: String {
-        get { _message.string(_message.pointee.message) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.message) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.message, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
     /// Not before so long from now shall the client come back.
     public var pauseMilliseconds: UInt64 {
         get { _message.pointee.pause_milliseconds }
         set { _mutableFields().pointee.pause_milliseconds = newValue }
+        _modify { yield &_mutableFields().pointee.pause_milliseconds }
     }
 
     public enum Code: LifelineMessages.ProtobufEnum {
@@ -546,6 +560,7 @@ public struct Lifeline_Session_V1_Ping: LifelineMessages.Message {
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Ping
@@ -561,6 +576,7 @@ public struct Lifeline_Session_V1_Pong: LifelineMessages.Message {
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Pong
@@ -577,19 +593,21 @@ public struct Lifeline_Session_V1_Acknowledgement: LifelineMessages.Message {
     public var ordinary: UInt64 {
         get { _message.pointee.ordinary }
         set { _mutableFields().pointee.ordinary = newValue }
+        _modify { yield &_mutableFields().pointee.ordinary }
     }
 
     /// Every urgent frame up to this place.
     public var urgent: UInt64 {
         get { _message.pointee.urgent }
         set { _mutableFields().pointee.urgent = newValue }
+        _modify { yield &_mutableFields().pointee.urgent }
     }
 
     /// Ordinary frames above that, in pairs: so many are left out, so many follow that were processed.
     public var ranges: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.ranges, count: _message.pointee.n_ranges) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.ranges, count: _message.pointee.n_ranges) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Acknowledgement
@@ -606,24 +624,28 @@ public struct Lifeline_Session_V1_Credit: LifelineMessages.Message {
     public var method: UInt32 {
         get { _message.pointee.method }
         set { _mutableFields().pointee.method = newValue }
+        _modify { yield &_mutableFields().pointee.method }
     }
 
     /// The serial of a request that the receiver of this frame asked: for the parts of the request.
     public var request: UInt32 {
         get { _message.pointee.request }
         set { _mutableFields().pointee.request = newValue }
+        _modify { yield &_mutableFields().pointee.request }
     }
 
     /// The serial of a request that the sender of this frame asked: for the parts of the response.
     public var response: UInt32 {
         get { _message.pointee.response }
         set { _mutableFields().pointee.response = newValue }
+        _modify { yield &_mutableFields().pointee.response }
     }
 
     /// All bytes that were granted since the session, or the request, began.
     public var bytes: UInt64 {
         get { _message.pointee.bytes }
         set { _mutableFields().pointee.bytes = newValue }
+        _modify { yield &_mutableFields().pointee.bytes }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Credit
@@ -640,16 +662,17 @@ public struct Lifeline_Session_V1_Method: LifelineMessages.Message {
     public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// `package.Service/Method`.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Method
@@ -665,21 +688,22 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
     public var method: UInt32 {
         get { _message.pointee.method }
         set { _mutableFields().pointee.method = newValue }
+        _modify { yield &_mutableFields().pointee.method }
     }
 
     public var metadata: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var payload: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.payload) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.payload) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.payload, body)
+        return try _message.untyped.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Push
@@ -696,17 +720,20 @@ public struct Lifeline_Session_V1_Request: LifelineMessages.Message {
     public var timeoutMilliseconds: UInt64 {
         get { _message.pointee.timeout_milliseconds }
         set { _mutableFields().pointee.timeout_milliseconds = newValue }
+        _modify { yield &_mutableFields().pointee.timeout_milliseconds }
     }
 
     /// Counted upwards by the asker, 1 after 2^32 - 1; serials of requests that have not ended are passed over.
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
+        _modify { yield &_mutableFields().pointee.serial }
     }
 
     public var method: UInt32 {
         get { _message.pointee.method }
         set { _mutableFields().pointee.method = newValue }
+        _modify { yield &_mutableFields().pointee.method }
     }
 
     /// Whether the asker's messages follow in parts, instead of the payload.
@@ -716,18 +743,18 @@ public struct Lifeline_Session_V1_Request: LifelineMessages.Message {
     }
 
     public var metadata: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var payload: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.payload) }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.payload) }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.payload, body)
+        return try _message.untyped.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Request
@@ -742,15 +769,16 @@ public struct Lifeline_Session_V1_RequestPart: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
+        _modify { yield &_mutableFields().pointee.serial }
     }
 
     public var payload: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.payload) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.payload) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.payload, body)
+        return try _message.untyped.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__RequestPart
@@ -766,6 +794,7 @@ public struct Lifeline_Session_V1_RequestEnd: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
+        _modify { yield &_mutableFields().pointee.serial }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__RequestEnd
@@ -780,15 +809,16 @@ public struct Lifeline_Session_V1_ResponsePart: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
+        _modify { yield &_mutableFields().pointee.serial }
     }
 
     public var payload: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.payload) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.payload) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.payload, body)
+        return try _message.untyped.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__ResponsePart
@@ -804,42 +834,44 @@ public struct Lifeline_Session_V1_Response: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
+        _modify { yield &_mutableFields().pointee.serial }
     }
 
     /// 0: it succeeded; else a code of google.rpc.Code.
     public var status: UInt32 {
         get { _message.pointee.status }
         set { _mutableFields().pointee.status = newValue }
+        _modify { yield &_mutableFields().pointee.status }
     }
 
     public var message: String {
-        get { _message.string(_message.pointee.message) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.message) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.message, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
     public var details: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message, _message.pointee.details, count: _message.pointee.n_details) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message.untyped, _message.pointee.details, count: _message.pointee.n_details) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var metadata: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var payload: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.payload) }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.payload) }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.payload, body)
+        return try _message.untyped.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Response
@@ -855,6 +887,7 @@ public struct Lifeline_Session_V1_Cancel: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
+        _modify { yield &_mutableFields().pointee.serial }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Cancel

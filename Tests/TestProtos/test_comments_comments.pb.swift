@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A block comment
 ///of several lines.
@@ -14,8 +14,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5
 public struct Test_Comments_Commented: LifelineMessages.Message {
     //// Three slashes.
     public var slashes: String {
-        get { _message.pointee.has_slashes != 0 ? _message.string(_message.pointee.slashes) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_slashes != 0 ? _message.untyped.string(_message.pointee.slashes) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `slashes` is set.
     public var hasSlashes: Bool { _message.pointee.has_slashes != 0 }
@@ -23,16 +23,16 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
     /// Calls `body` with the text of `slashes`, without a copy.
     public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_slashes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.slashes, body)
+        guard _message.pointee.has_slashes != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.slashes, body)
     }
 
     /// First line.
     ///
     /// Third line, after an empty one.
     public var lines: String {
-        get { _message.pointee.has_lines != 0 ? _message.string(_message.pointee.lines) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_lines != 0 ? _message.untyped.string(_message.pointee.lines) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `lines` is set.
     public var hasLines: Bool { _message.pointee.has_lines != 0 }
@@ -40,14 +40,14 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
     /// Calls `body` with the text of `lines`, without a copy.
     public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_lines != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.lines, body)
+        guard _message.pointee.has_lines != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.lines, body)
     }
 
     ///* Doc comment of Java's. 
     public var block: String {
-        get { _message.pointee.has_block != 0 ? _message.string(_message.pointee.block) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_block != 0 ? _message.untyped.string(_message.pointee.block) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `block` is set.
     public var hasBlock: Bool { _message.pointee.has_block != 0 }
@@ -55,15 +55,15 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
     /// Calls `body` with the text of `block`, without a copy.
     public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_block != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.block, body)
+        guard _message.pointee.has_block != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.block, body)
     }
 
     /// Windows line ends
     /// are here.
     public var carriageReturns: String {
-        get { _message.pointee.has_carriage_returns != 0 ? _message.string(_message.pointee.carriage_returns) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.has_carriage_returns != 0 ? _message.untyped.string(_message.pointee.carriage_returns) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `carriageReturns` is set.
     public var hasCarriageReturns: Bool { _message.pointee.has_carriage_returns != 0 }
@@ -71,8 +71,8 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
     /// Calls `body` with the text of `carriageReturns`, without a copy.
     public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_carriage_returns != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.carriage_returns, body)
+        guard _message.pointee.has_carriage_returns != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.carriage_returns, body)
     }
 
     /// A lone carriage return:
@@ -82,8 +82,8 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     /// and 
     /// fatalError().
     public var separators: String {
-        get { _message.pointee.has_separators != 0 ? _message.string(_message.pointee.separators) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.has_separators != 0 ? _message.untyped.string(_message.pointee.separators) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `separators` is set.
     public var hasSeparators: Bool { _message.pointee.has_separators != 0 }
@@ -91,8 +91,8 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
     /// Calls `body` with the text of `separators`, without a copy.
     public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_separators != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.separators, body)
+        guard _message.pointee.has_separators != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.separators, body)
     }
 
     /// - Parameter x: looks like Swift's markup
@@ -100,8 +100,8 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     /// ```
     /// an open code block
     public var markup: String {
-        get { _message.pointee.has_markup != 0 ? _message.string(_message.pointee.markup) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.has_markup != 0 ? _message.untyped.string(_message.pointee.markup) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `markup` is set.
     public var hasMarkup: Bool { _message.pointee.has_markup != 0 }
@@ -109,19 +109,19 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
     /// Calls `body` with the text of `markup`, without a copy.
     public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_markup != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.markup, body)
+        guard _message.pointee.has_markup != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.markup, body)
     }
 
     /// About a member.
     public var chosen: String {
-        get { _message.pointee.choice_case.rawValue == 7 ? _message.string(_message.pointee.chosen) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 7 ? _message.untyped.string(_message.pointee.chosen) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `chosen`, without a copy.
     public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.chosen, body)
+        guard _message.pointee.choice_case.rawValue == 7 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.chosen, body)
     }
 
     /// About the oneof.

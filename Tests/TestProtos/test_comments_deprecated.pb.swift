@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// NOTE: This enum was marked as deprecated in the .proto file.
 public enum Test_Comments_DeprecatedKind: LifelineMessages.ProtobufEnum {
@@ -47,14 +47,15 @@ public struct Test_Comments_Deprecated: LifelineMessages.Message {
     public var plain: Int32 {
         get { _message.pointee.plain }
         set { _mutableFields().pointee.plain = newValue }
+        _modify { yield &_mutableFields().pointee.plain }
     }
 
     /// With a comment.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
     public var maybe: String {
-        get { _message.pointee.has_maybe_case.rawValue == 2 ? _message.string(_message.pointee.maybe) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_maybe_case.rawValue == 2 ? _message.untyped.string(_message.pointee.maybe) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `maybe` is set.
     public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
@@ -62,40 +63,40 @@ public struct Test_Comments_Deprecated: LifelineMessages.Message {
     public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
     /// Calls `body` with the text of `maybe`, without a copy.
     public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_maybe_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.maybe, body)
+        guard _message.pointee.has_maybe_case.rawValue == 2 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.maybe, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     public var many: LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind> {
-        _read { yield LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind>(_in: _message.untyped, _message.pointee.many, count: _message.pointee.n_many) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     public var mapped: LifelineMessages.MapField<String, Test_Comments_Deprecated> {
-        _read { yield LifelineMessages.MapField<String, Test_Comments_Deprecated>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Comments_Deprecated>(_in: _message.untyped, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     public var nested: Test_Comments_Deprecated {
-        _read { yield Test_Comments_Deprecated(_reading: _message.pointee.choice_case.rawValue == 5 ? _message.pointee.nested : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Test_Comments_Deprecated(_reading: _message.pointee.choice_case.rawValue == 5 ? _message.pointee.nested : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     public var data: [Swift.UInt8] {
-        get { _message.pointee.choice_case.rawValue == 6 ? _message.bytes(_message.pointee.data) : [] }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 6 ? _message.untyped.bytes(_message.pointee.data) : [] }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 6 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.data, body)
+        return try _message.untyped.withSpan(_message.pointee.data, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
@@ -107,7 +108,7 @@ public struct Test_Comments_Deprecated: LifelineMessages.Message {
     public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
-            case 5: .nested(Test_Comments_Deprecated(_reading: _message.pointee.nested, in: _message))
+            case 5: .nested(Test_Comments_Deprecated(_reading: _message.pointee.nested, in: _message.untyped))
             case 6: .data(self.data)
             default: nil
             }

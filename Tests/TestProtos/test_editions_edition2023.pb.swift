@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Editions_Open: LifelineMessages.ProtobufEnum {
     case zero // = 0
@@ -74,11 +74,12 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     public var implicit: Int32 {
         get { _message.pointee.implicit }
         set { _mutableFields().pointee.implicit = newValue }
+        _modify { yield &_mutableFields().pointee.implicit }
     }
 
     public var explicitText: String {
-        get { _message.pointee.has_explicit_text != 0 ? _message.string(_message.pointee.explicit_text) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_explicit_text != 0 ? _message.untyped.string(_message.pointee.explicit_text) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `explicitText` is set.
     public var hasExplicitText: Bool { _message.pointee.has_explicit_text != 0 }
@@ -86,31 +87,32 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     public mutating func clearExplicitText() { _mutableFields().pointee.has_explicit_text = 0 }
     /// Calls `body` with the text of `explicitText`, without a copy.
     public func withExplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_explicit_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.explicit_text, body)
+        guard _message.pointee.has_explicit_text != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.explicit_text, body)
     }
 
     public var implicitText: String {
-        get { _message.string(_message.pointee.implicit_text) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.implicit_text) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `implicitText`, without a copy.
     public func withImplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.implicit_text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.implicit_text, body)
     }
 
     public var implicitBytes: [UInt8] {
-        get { _message.bytes(_message.pointee.implicit_bytes) }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.implicit_bytes) }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the bytes of `implicitBytes`, without a copy.
     public func withImplicitBytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.implicit_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.implicit_bytes, body)
     }
 
     public var implicitDouble: Double {
         get { _message.pointee.implicit_double }
         set { _mutableFields().pointee.implicit_double = newValue }
+        _modify { yield &_mutableFields().pointee.implicit_double }
     }
 
     public var implicitEnum: Test_Editions_Open {
@@ -132,9 +134,9 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     public mutating func clearWithDefault() { _mutableFields().pointee.has_with_default = 0 }
 
     public var message: Test_Editions_Presence {
-        _read { yield Test_Editions_Presence(_reading: _message.pointee.message, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Test_Editions_Presence(_reading: _message.pointee.message, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.message != nil }
@@ -151,13 +153,13 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     }
 
     public var text: String {
-        get { _message.pointee.choice_case.rawValue == 11 ? _message.string(_message.pointee.text) : "" }
-        set { _message.assign(newValue, to: 10, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 11 ? _message.untyped.string(_message.pointee.text) : "" }
+        set { _message.untyped.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 11 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        guard _message.pointee.choice_case.rawValue == 11 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public var choice: OneOf_Choice? {
@@ -206,8 +208,8 @@ public struct Test_Editions_Required: LifelineMessages.Message {
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var text: String {
-        get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_text != 0 ? _message.untyped.string(_message.pointee.text) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `text` is set.
     public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -215,14 +217,14 @@ public struct Test_Editions_Required: LifelineMessages.Message {
     public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        guard _message.pointee.has_text != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public var message: Test_Editions_Delimited {
-        _read { yield Test_Editions_Delimited(_reading: _message.pointee.message, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Editions_Delimited(_reading: _message.pointee.message, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.message != nil }
@@ -265,27 +267,27 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
     public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     public var opens: LifelineMessages.RepeatedField<Test_Editions_Open> {
-        _read { yield LifelineMessages.RepeatedField<Test_Editions_Open>(_in: _message, _message.pointee.opens, count: _message.pointee.n_opens) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Editions_Open>(_in: _message.untyped, _message.pointee.opens, count: _message.pointee.n_opens) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var closeds: LifelineMessages.RepeatedField<Test_Editions_Closed> {
-        _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.closeds, count: _message.pointee.n_closeds) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message.untyped, _message.pointee.closeds, count: _message.pointee.n_closeds) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var openValues: LifelineMessages.MapField<Int32, Test_Editions_Open> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Editions_Open>(_in: _message, entries: _message.pointee.open_values, count: _message.pointee.n_open_values) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Editions_Open>(_in: _message.untyped, entries: _message.pointee.open_values, count: _message.pointee.n_open_values) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var closedValues: LifelineMessages.MapField<Int32, Test_Editions_Closed> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Editions_Closed>(_in: _message, entries: _message.pointee.closed_values, count: _message.pointee.n_closed_values) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Editions_Closed>(_in: _message.untyped, entries: _message.pointee.closed_values, count: _message.pointee.n_closed_values) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     /// Closed, for its own file is of proto2.
@@ -367,33 +369,33 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
 
 public struct Test_Editions_Packing: LifelineMessages.Message {
     public var packed: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.packed, count: _message.pointee.n_packed) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.packed, count: _message.pointee.n_packed) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var expanded: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.expanded, count: _message.pointee.n_expanded) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.expanded, count: _message.pointee.n_expanded) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var packedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
-        _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.packed_enums, count: _message.pointee.n_packed_enums) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message.untyped, _message.pointee.packed_enums, count: _message.pointee.n_packed_enums) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var expandedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
-        _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.expanded_enums, count: _message.pointee.n_expanded_enums) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message.untyped, _message.pointee.expanded_enums, count: _message.pointee.n_expanded_enums) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var texts: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.texts, count: _message.pointee.n_texts) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.texts, count: _message.pointee.n_texts) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Packing
@@ -406,8 +408,8 @@ public struct Test_Editions_Packing: LifelineMessages.Message {
 
 public struct Test_Editions_Text: LifelineMessages.Message {
     public var checked: String {
-        get { _message.pointee.has_checked != 0 ? _message.string(_message.pointee.checked) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_checked != 0 ? _message.untyped.string(_message.pointee.checked) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `checked` is set.
     public var hasChecked: Bool { _message.pointee.has_checked != 0 }
@@ -415,13 +417,13 @@ public struct Test_Editions_Text: LifelineMessages.Message {
     public mutating func clearChecked() { _mutableFields().pointee.has_checked = 0 }
     /// Calls `body` with the text of `checked`, without a copy.
     public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_checked != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.checked, body)
+        guard _message.pointee.has_checked != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.checked, body)
     }
 
     public var unchecked: String {
-        get { _message.pointee.has_unchecked != 0 ? _message.string(_message.pointee.unchecked) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_unchecked != 0 ? _message.untyped.string(_message.pointee.unchecked) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `unchecked` is set.
     public var hasUnchecked: Bool { _message.pointee.has_unchecked != 0 }
@@ -429,61 +431,61 @@ public struct Test_Editions_Text: LifelineMessages.Message {
     public mutating func clearUnchecked() { _mutableFields().pointee.has_unchecked = 0 }
     /// Calls `body` with the text of `unchecked`, without a copy.
     public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_unchecked != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.unchecked, body)
+        guard _message.pointee.has_unchecked != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.unchecked, body)
     }
 
     public var uncheckedImplicit: String {
-        get { _message.string(_message.pointee.unchecked_implicit) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.unchecked_implicit) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `uncheckedImplicit`, without a copy.
     public func withUncheckedImplicitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.unchecked_implicit, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.unchecked_implicit, body)
     }
 
     public var manyChecked: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many_checked, count: _message.pointee.n_many_checked) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.many_checked, count: _message.pointee.n_many_checked) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var manyUnchecked: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many_unchecked, count: _message.pointee.n_many_unchecked) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.many_unchecked, count: _message.pointee.n_many_unchecked) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var checkedMap: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.checked_map, count: _message.pointee.n_checked_map) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.checked_map, count: _message.pointee.n_checked_map) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var uncheckedMap: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.unchecked_map, count: _message.pointee.n_unchecked_map) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.unchecked_map, count: _message.pointee.n_unchecked_map) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var chosenUnchecked: String {
-        get { _message.pointee.choice_case.rawValue == 8 ? _message.string(_message.pointee.chosen_unchecked) : "" }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 8 ? _message.untyped.string(_message.pointee.chosen_unchecked) : "" }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenUnchecked`, without a copy.
     public func withChosenUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 8 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.chosen_unchecked, body)
+        guard _message.pointee.choice_case.rawValue == 8 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.chosen_unchecked, body)
     }
 
     public var chosenChecked: String {
-        get { _message.pointee.choice_case.rawValue == 9 ? _message.string(_message.pointee.chosen_checked) : "" }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 9 ? _message.untyped.string(_message.pointee.chosen_checked) : "" }
+        set { _message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenChecked`, without a copy.
     public func withChosenCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 9 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.chosen_checked, body)
+        guard _message.pointee.choice_case.rawValue == 9 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.chosen_checked, body)
     }
 
     /// Members have the oneof's features, and may change them.
@@ -521,9 +523,9 @@ public struct Test_Editions_Text: LifelineMessages.Message {
 public struct Test_Editions_Delimited: LifelineMessages.Message {
     /// In text format, named `Inner`, as proto2's groups are.
     public var inner: Test_Editions_Delimited.Inner {
-        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.inner, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.inner, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `inner` is set.
     public var hasInner: Bool { _message.pointee.inner != nil }
@@ -531,9 +533,9 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     public mutating func clearInner() { _mutableFields().pointee.inner = nil }
 
     public var other: Test_Editions_Delimited.Inner {
-        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.other, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.other, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `other` is set.
     public var hasOther: Bool { _message.pointee.other != nil }
@@ -541,9 +543,9 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     public mutating func clearOther() { _mutableFields().pointee.other = nil }
 
     public var delimited: Test_Editions_Delimited {
-        _read { yield Test_Editions_Delimited(_reading: _message.pointee.delimited, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Editions_Delimited(_reading: _message.pointee.delimited, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `delimited` is set.
     public var hasDelimited: Bool { _message.pointee.delimited != nil }
@@ -551,9 +553,9 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
 
     public var prefixed: Test_Editions_Delimited.Inner {
-        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.prefixed, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.prefixed, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `prefixed` is set.
     public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
@@ -561,21 +563,21 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
 
     public var many: LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner> {
-        _read { yield LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner>(_in: _message.untyped, _message.pointee.many, count: _message.pointee.n_many) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var map: LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner>(_in: _message.untyped, entries: _message.pointee.map, count: _message.pointee.n_map) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var chosen: Test_Editions_Delimited.Inner {
-        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.choice_case.rawValue == 7 ? _message.pointee.chosen : nil, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.choice_case.rawValue == 7 ? _message.pointee.chosen : nil, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
 
     public var number: Int32 {
@@ -589,9 +591,9 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
 
     /// Of another file, and with that name.
     public var ofFileMessage: Test_Editions_OfFileMessage {
-        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.of_file_message, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.of_file_message, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `ofFileMessage` is set.
     public var hasOfFileMessage: Bool { _message.pointee.of_file_message != nil }
@@ -601,7 +603,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
-            case 7: .chosen(Test_Editions_Delimited.Inner(_reading: _message.pointee.chosen, in: _message))
+            case 7: .chosen(Test_Editions_Delimited.Inner(_reading: _message.pointee.chosen, in: _message.untyped))
             case 8: .number(self.number)
             default: nil
             }
@@ -636,9 +638,9 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
         public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         public var below: Test_Editions_Delimited {
-            _read { yield Test_Editions_Delimited(_reading: _message.pointee.below, in: _message) }
-            set { _message[message: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+            _read { yield Test_Editions_Delimited(_reading: _message.pointee.below, in: _message.untyped) }
+            set { _message.untyped[message: 1, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
         }
         /// Whether `below` is set.
         public var hasBelow: Bool { _message.pointee.below != nil }

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Editions_Edition2024_Hidden: LifelineMessages.Message {
     public var number: Int32 {
@@ -30,9 +30,9 @@ public struct Test_Editions_Edition2024_Hidden: LifelineMessages.Message {
 
 public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     public var hidden: Test_Editions_Edition2024_Hidden {
-        _read { yield Test_Editions_Edition2024_Hidden(_reading: _message.pointee.hidden, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Editions_Edition2024_Hidden(_reading: _message.pointee.hidden, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `hidden` is set.
     public var hasHidden: Bool { _message.pointee.hidden != nil }
@@ -53,9 +53,9 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     public mutating func clearKind() { _mutableFields().pointee.has_kind = 0 }
 
     public var nested: Test_Editions_Edition2024_Shown.Nested {
-        _read { yield Test_Editions_Edition2024_Shown.Nested(_reading: _message.pointee.nested, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Editions_Edition2024_Shown.Nested(_reading: _message.pointee.nested, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `nested` is set.
     public var hasNested: Bool { _message.pointee.nested != nil }
@@ -63,8 +63,8 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     public mutating func clearNested() { _mutableFields().pointee.nested = nil }
 
     public var view: String {
-        get { _message.pointee.has_view != 0 ? _message.string(_message.pointee.view) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.has_view != 0 ? _message.untyped.string(_message.pointee.view) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `view` is set.
     public var hasView: Bool { _message.pointee.has_view != 0 }
@@ -72,8 +72,8 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     public mutating func clearView() { _mutableFields().pointee.has_view = 0 }
     /// Calls `body` with the text of `view`, without a copy.
     public func withViewUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_view != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.view, body)
+        guard _message.pointee.has_view != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.view, body)
     }
 
     public var `open`: Test_Editions_Open {
@@ -95,9 +95,9 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     public var numbers: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.numbers, count: _message.pointee.n_numbers) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public enum Kind: LifelineMessages.ProtobufEnum {
@@ -129,8 +129,8 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
 
     public struct Nested: LifelineMessages.Message {
         public var text: String {
-            get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.pointee.has_text != 0 ? _message.untyped.string(_message.pointee.text) : "" }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `text` is set.
         public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -138,8 +138,8 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
         public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            guard _message.pointee.has_text != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Editions__Edition2024__Shown__NestedX30767ca2

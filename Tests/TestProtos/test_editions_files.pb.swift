@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Editions_OfFile: LifelineMessages.ProtobufEnum {
     case three // = 3
@@ -61,6 +61,7 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     public var implicit: Int32 {
         get { _message.pointee.implicit }
         set { _mutableFields().pointee.implicit = newValue }
+        _modify { yield &_mutableFields().pointee.implicit }
     }
 
     public var explicit: Int32 {
@@ -95,39 +96,39 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     }
 
     public var expanded: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.expanded, count: _message.pointee.n_expanded) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.expanded, count: _message.pointee.n_expanded) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var packed: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.packed, count: _message.pointee.n_packed) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.packed, count: _message.pointee.n_packed) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var unchecked: String {
-        get { _message.string(_message.pointee.unchecked) }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.unchecked) }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `unchecked`, without a copy.
     public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.unchecked, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.unchecked, body)
     }
 
     public var checked: String {
-        get { _message.string(_message.pointee.checked) }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.checked) }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `checked`, without a copy.
     public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.checked, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.checked, body)
     }
 
     public var delimited: Test_Editions_OfFileMessage {
-        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.delimited, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.delimited, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `delimited` is set.
     public var hasDelimited: Bool { _message.pointee.delimited != nil }
@@ -135,9 +136,9 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
 
     public var prefixed: Test_Editions_OfFileMessage {
-        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.prefixed, in: _message) }
-        set { _message[message: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
+        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.prefixed, in: _message.untyped) }
+        set { _message.untyped[message: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 9, of: Self._table] }
     }
     /// Whether `prefixed` is set.
     public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
@@ -146,32 +147,32 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
 
     /// Neither the map's entries nor their values are ever delimited.
     public var map: LifelineMessages.MapField<String, Test_Editions_OfFileMessage> {
-        _read { yield LifelineMessages.MapField<String, Test_Editions_OfFileMessage>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Editions_OfFileMessage>(_in: _message.untyped, entries: _message.pointee.map, count: _message.pointee.n_map) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var chosen: String {
-        get { _message.pointee.choice_case.rawValue == 12 ? _message.string(_message.pointee.chosen) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 12 ? _message.untyped.string(_message.pointee.chosen) : "" }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `chosen`, without a copy.
     public func withChosenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 12 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.chosen, body)
+        guard _message.pointee.choice_case.rawValue == 12 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.chosen, body)
     }
 
     public var chosenMessage: Test_Editions_OfFileMessage {
-        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.choice_case.rawValue == 13 ? _message.pointee.chosen_message : nil, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.choice_case.rawValue == 13 ? _message.pointee.chosen_message : nil, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
 
     public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 12: .chosen(self.chosen)
-            case 13: .chosenMessage(Test_Editions_OfFileMessage(_reading: _message.pointee.chosen_message, in: _message))
+            case 13: .chosenMessage(Test_Editions_OfFileMessage(_reading: _message.pointee.chosen_message, in: _message.untyped))
             default: nil
             }
         }

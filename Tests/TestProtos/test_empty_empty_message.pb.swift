@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Empty_Nothing: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
@@ -17,9 +17,9 @@ public struct Test_Empty_Nothing: LifelineMessages.Message {
 
 public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
     public var nothing: Test_Empty_Nothing {
-        _read { yield Test_Empty_Nothing(_reading: _message.pointee.nothing, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Empty_Nothing(_reading: _message.pointee.nothing, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `nothing` is set.
     public var hasNothing: Bool { _message.pointee.nothing != nil }
@@ -27,27 +27,27 @@ public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
     public mutating func clearNothing() { _mutableFields().pointee.nothing = nil }
 
     public var nothings: LifelineMessages.RepeatedField<Test_Empty_Nothing> {
-        _read { yield LifelineMessages.RepeatedField<Test_Empty_Nothing>(_in: _message, _message.pointee.nothings, count: _message.pointee.n_nothings) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Empty_Nothing>(_in: _message.untyped, _message.pointee.nothings, count: _message.pointee.n_nothings) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var mapped: LifelineMessages.MapField<Bool, Test_Empty_Nothing> {
-        _read { yield LifelineMessages.MapField<Bool, Test_Empty_Nothing>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Bool, Test_Empty_Nothing>(_in: _message.untyped, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var chosen: Test_Empty_Nothing {
-        _read { yield Test_Empty_Nothing(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Empty_Nothing(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
-            case 4: .chosen(Test_Empty_Nothing(_reading: _message.pointee.chosen, in: _message))
+            case 4: .chosen(Test_Empty_Nothing(_reading: _message.pointee.chosen, in: _message.untyped))
             default: nil
             }
         }

@@ -5,14 +5,14 @@ public import CTestProtos
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A message with fields of the types that describe schemas, and with custom options.
 public struct Test_Imports_Schema: LifelineMessages.Message {
     public var files: Google_Protobuf_FileDescriptorSet {
-        _read { yield Google_Protobuf_FileDescriptorSet(_reading: _message.pointee.files, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Google_Protobuf_FileDescriptorSet(_reading: _message.pointee.files, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `files` is set.
     public var hasFiles: Bool { _message.pointee.files != nil }
@@ -20,15 +20,15 @@ public struct Test_Imports_Schema: LifelineMessages.Message {
     public mutating func clearFiles() { _mutableFields().pointee.files = nil }
 
     public var fieldOptions: LifelineMessages.MapField<String, Google_Protobuf_FieldOptions> {
-        _read { yield LifelineMessages.MapField<String, Google_Protobuf_FieldOptions>(_in: _message, entries: _message.pointee.field_options, count: _message.pointee.n_field_options) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Google_Protobuf_FieldOptions>(_in: _message.untyped, entries: _message.pointee.field_options, count: _message.pointee.n_field_options) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var editions: LifelineMessages.RepeatedField<Google_Protobuf_Edition> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Edition>(_in: _message, _message.pointee.editions, count: _message.pointee.n_editions) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Edition>(_in: _message.untyped, _message.pointee.editions, count: _message.pointee.n_editions) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
@@ -45,9 +45,9 @@ public struct Test_Imports_Schema: LifelineMessages.Message {
     public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
 
     public var request: Google_Protobuf_Compiler_CodeGeneratorRequest {
-        _read { yield Google_Protobuf_Compiler_CodeGeneratorRequest(_reading: _message.pointee.request, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Google_Protobuf_Compiler_CodeGeneratorRequest(_reading: _message.pointee.request, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
     /// Whether `request` is set.
     public var hasRequest: Bool { _message.pointee.request != nil }
@@ -64,8 +64,8 @@ public struct Test_Imports_Schema: LifelineMessages.Message {
 
 public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -73,8 +73,8 @@ public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions

@@ -4,16 +4,16 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Imports_Left_Item: LifelineMessages.Message {
     public var left: String {
-        get { _message.string(_message.pointee.left) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.left) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `left`, without a copy.
     public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.left, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.left, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Left__Item

@@ -5,12 +5,13 @@ public import CTestProtos
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Imports_Options_Marked: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Options__Marked
@@ -46,8 +47,8 @@ public struct Test_Imports_Options_Extensions_level: LifelineMessages.MessageExt
 
 public struct Test_Imports_Options_Extensions_note: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value_case.rawValue == 50014 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value_case.rawValue == 50014 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50014 }
@@ -55,8 +56,8 @@ public struct Test_Imports_Options_Extensions_note: LifelineMessages.MessageExte
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value_case.rawValue == 50014 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value_case.rawValue == 50014 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -93,9 +94,9 @@ public struct Test_Imports_Options_Extensions_rate: LifelineMessages.MessageExte
 
 public struct Test_Imports_Options_Extensions_mark: LifelineMessages.MessageExtension {
     public var value: Test_Imports_Options_Marked {
-        _read { yield Test_Imports_Options_Marked(_reading: _message.pointee.has_value_case.rawValue == 50016 ? _message.pointee.value : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Imports_Options_Marked(_reading: _message.pointee.has_value_case.rawValue == 50016 ? _message.pointee.value : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50016 }
@@ -113,9 +114,9 @@ public struct Test_Imports_Options_Extensions_mark: LifelineMessages.MessageExte
 
 public struct Test_Imports_Options_Extensions_codes: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions

@@ -4,23 +4,23 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Refers to itself, in every way.
 public struct Test_Imports_Tree: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var left: Test_Imports_Tree {
-        _read { yield Test_Imports_Tree(_reading: _message.pointee.left, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Imports_Tree(_reading: _message.pointee.left, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `left` is set.
     public var hasLeft: Bool { _message.pointee.left != nil }
@@ -28,9 +28,9 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
     public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
     public var right: Test_Imports_Tree {
-        _read { yield Test_Imports_Tree(_reading: _message.pointee.has_right_case.rawValue == 3 ? _message.pointee.right : nil, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Imports_Tree(_reading: _message.pointee.has_right_case.rawValue == 3 ? _message.pointee.right : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.has_right_case.rawValue == 3 }
@@ -38,34 +38,34 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
     public mutating func clearRight() { _mutableFields().pointee.has_right_case.rawValue = 0 }
 
     public var children: LifelineMessages.RepeatedField<Test_Imports_Tree> {
-        _read { yield LifelineMessages.RepeatedField<Test_Imports_Tree>(_in: _message, _message.pointee.children, count: _message.pointee.n_children) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Imports_Tree>(_in: _message.untyped, _message.pointee.children, count: _message.pointee.n_children) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var named: LifelineMessages.MapField<String, Test_Imports_Tree> {
-        _read { yield LifelineMessages.MapField<String, Test_Imports_Tree>(_in: _message, entries: _message.pointee.named, count: _message.pointee.n_named) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Imports_Tree>(_in: _message.untyped, entries: _message.pointee.named, count: _message.pointee.n_named) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var branch: Test_Imports_Tree {
-        _read { yield Test_Imports_Tree(_reading: _message.pointee.grafted_case.rawValue == 6 ? _message.pointee.branch : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Test_Imports_Tree(_reading: _message.pointee.grafted_case.rawValue == 6 ? _message.pointee.branch : nil, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
 
     public var leaf: Test_Imports_Tree.Leaf {
-        _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.grafted_case.rawValue == 7 ? _message.pointee.leaf : nil, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.grafted_case.rawValue == 7 ? _message.pointee.leaf : nil, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
 
     public var grafted: OneOf_Grafted? {
         get {
             switch _message.pointee.grafted_case.rawValue {
-            case 6: .branch(Test_Imports_Tree(_reading: _message.pointee.branch, in: _message))
-            case 7: .leaf(Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message))
+            case 6: .branch(Test_Imports_Tree(_reading: _message.pointee.branch, in: _message.untyped))
+            case 7: .leaf(Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message.untyped))
             default: nil
             }
         }
@@ -86,9 +86,9 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
 
     public struct Leaf: LifelineMessages.Message {
         public var tree: Test_Imports_Tree {
-            _read { yield Test_Imports_Tree(_reading: _message.pointee.tree, in: _message) }
-            set { _message[message: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+            _read { yield Test_Imports_Tree(_reading: _message.pointee.tree, in: _message.untyped) }
+            set { _message.untyped[message: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
         }
         /// Whether `tree` is set.
         public var hasTree: Bool { _message.pointee.tree != nil }
@@ -96,9 +96,9 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
         public mutating func clearTree() { _mutableFields().pointee.tree = nil }
 
         public var vein: Test_Imports_Tree.Leaf.Vein {
-            _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
-            set { _message[message: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+            _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message.untyped) }
+            set { _message.untyped[message: 1, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
         }
         /// Whether `vein` is set.
         public var hasVein: Bool { _message.pointee.vein != nil }
@@ -107,9 +107,9 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
 
         public struct Vein: LifelineMessages.Message {
             public var leaf: Test_Imports_Tree.Leaf {
-                _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message) }
-                set { _message[message: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+                _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message.untyped) }
+                set { _message.untyped[message: 0, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
             }
             /// Whether `leaf` is set.
             public var hasLeaf: Bool { _message.pointee.leaf != nil }
@@ -117,9 +117,9 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
             public mutating func clearLeaf() { _mutableFields().pointee.leaf = nil }
 
             public var vein: Test_Imports_Tree.Leaf.Vein {
-                _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
-                set { _message[message: 1, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+                _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message.untyped) }
+                set { _message.untyped[message: 1, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
             }
             /// Whether `vein` is set.
             public var hasVein: Bool { _message.pointee.vein != nil }
@@ -152,9 +152,9 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
 
 public struct Test_Imports_Egg: LifelineMessages.Message {
     public var hatches: Test_Imports_Hen {
-        _read { yield Test_Imports_Hen(_reading: _message.pointee.hatches, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Imports_Hen(_reading: _message.pointee.hatches, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `hatches` is set.
     public var hasHatches: Bool { _message.pointee.hatches != nil }
@@ -171,9 +171,9 @@ public struct Test_Imports_Egg: LifelineMessages.Message {
 
 public struct Test_Imports_Hen: LifelineMessages.Message {
     public var lays: LifelineMessages.RepeatedField<Test_Imports_Egg> {
-        _read { yield LifelineMessages.RepeatedField<Test_Imports_Egg>(_in: _message, _message.pointee.lays, count: _message.pointee.n_lays) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Imports_Egg>(_in: _message.untyped, _message.pointee.lays, count: _message.pointee.n_lays) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Hen

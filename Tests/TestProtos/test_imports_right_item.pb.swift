@@ -4,12 +4,12 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Imports_Right_Item: LifelineMessages.Message {
     public var right: String {
-        get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_right != 0 ? _message.untyped.string(_message.pointee.right) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.has_right != 0 }
@@ -17,8 +17,8 @@ public struct Test_Imports_Right_Item: LifelineMessages.Message {
     public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.right, body)
+        guard _message.pointee.has_right != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.right, body)
     }
 
     public enum Kind: LifelineMessages.ProtobufEnum {

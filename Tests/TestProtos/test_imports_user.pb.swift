@@ -5,14 +5,14 @@ public import CTestProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Uses messages of other files, packages and modules, some seen only through a public import.
 public struct Test_Imports_User: LifelineMessages.Message {
     public var left: Test_Imports_Left_Item {
-        _read { yield Test_Imports_Left_Item(_reading: _message.pointee.left, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Imports_Left_Item(_reading: _message.pointee.left, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `left` is set.
     public var hasLeft: Bool { _message.pointee.left != nil }
@@ -20,9 +20,9 @@ public struct Test_Imports_User: LifelineMessages.Message {
     public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
     public var right: Test_Imports_Right_Item {
-        _read { yield Test_Imports_Right_Item(_reading: _message.pointee.right, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Imports_Right_Item(_reading: _message.pointee.right, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.right != nil }
@@ -30,39 +30,39 @@ public struct Test_Imports_User: LifelineMessages.Message {
     public mutating func clearRight() { _mutableFields().pointee.right = nil }
 
     public var lefts: LifelineMessages.MapField<String, Test_Imports_Left_Item> {
-        _read { yield LifelineMessages.MapField<String, Test_Imports_Left_Item>(_in: _message, entries: _message.pointee.lefts, count: _message.pointee.n_lefts) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Imports_Left_Item>(_in: _message.untyped, entries: _message.pointee.lefts, count: _message.pointee.n_lefts) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var moods: LifelineMessages.RepeatedField<Test_Empty_Mood> {
-        _read { yield LifelineMessages.RepeatedField<Test_Empty_Mood>(_in: _message, _message.pointee.moods, count: _message.pointee.n_moods) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Empty_Mood>(_in: _message.untyped, _message.pointee.moods, count: _message.pointee.n_moods) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var eitherLeft: Test_Imports_Left_Item {
-        _read { yield Test_Imports_Left_Item(_reading: _message.pointee.either_case.rawValue == 5 ? _message.pointee.either_left : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Test_Imports_Left_Item(_reading: _message.pointee.either_case.rawValue == 5 ? _message.pointee.either_left : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     public var eitherRight: Test_Imports_Right_Item {
-        _read { yield Test_Imports_Right_Item(_reading: _message.pointee.either_case.rawValue == 6 ? _message.pointee.either_right : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Test_Imports_Right_Item(_reading: _message.pointee.either_case.rawValue == 6 ? _message.pointee.either_right : nil, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
 
     public var eitherTime: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.either_case.rawValue == 7 ? _message.pointee.either_time : nil, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.either_case.rawValue == 7 ? _message.pointee.either_time : nil, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
 
     public var anything: Google_Protobuf_Any {
-        _read { yield Google_Protobuf_Any(_reading: _message.pointee.anything, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+        _read { yield Google_Protobuf_Any(_reading: _message.pointee.anything, in: _message.untyped) }
+        set { _message.untyped[message: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 7, of: Self._table] }
     }
     /// Whether `anything` is set.
     public var hasAnything: Bool { _message.pointee.anything != nil }
@@ -70,9 +70,9 @@ public struct Test_Imports_User: LifelineMessages.Message {
     public mutating func clearAnything() { _mutableFields().pointee.anything = nil }
 
     public var properties: Google_Protobuf_Struct {
-        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.properties, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.properties, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `properties` is set.
     public var hasProperties: Bool { _message.pointee.properties != nil }
@@ -85,9 +85,9 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
 
     public var wrapped: Google_Protobuf_Int64Value {
-        _read { yield Google_Protobuf_Int64Value(_reading: _message.pointee.wrapped, in: _message) }
-        set { _message[message: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 10, of: Self._table] }
+        _read { yield Google_Protobuf_Int64Value(_reading: _message.pointee.wrapped, in: _message.untyped) }
+        set { _message.untyped[message: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 10, of: Self._table] }
     }
     /// Whether `wrapped` is set.
     public var hasWrapped: Bool { _message.pointee.wrapped != nil }
@@ -95,15 +95,15 @@ public struct Test_Imports_User: LifelineMessages.Message {
     public mutating func clearWrapped() { _mutableFields().pointee.wrapped = nil }
 
     public var values: LifelineMessages.MapField<Int64, Google_Protobuf_Value> {
-        _read { yield LifelineMessages.MapField<Int64, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.values, count: _message.pointee.n_values) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, Google_Protobuf_Value>(_in: _message.untyped, entries: _message.pointee.values, count: _message.pointee.n_values) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var unpackaged: Unpackaged {
-        _read { yield Unpackaged(_reading: _message.pointee.unpackaged, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Unpackaged(_reading: _message.pointee.unpackaged, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
     /// Whether `unpackaged` is set.
     public var hasUnpackaged: Bool { _message.pointee.unpackaged != nil }
@@ -118,9 +118,9 @@ public struct Test_Imports_User: LifelineMessages.Message {
     public var either: OneOf_Either? {
         get {
             switch _message.pointee.either_case.rawValue {
-            case 5: .eitherLeft(Test_Imports_Left_Item(_reading: _message.pointee.either_left, in: _message))
-            case 6: .eitherRight(Test_Imports_Right_Item(_reading: _message.pointee.either_right, in: _message))
-            case 7: .eitherTime(Google_Protobuf_Timestamp(_reading: _message.pointee.either_time, in: _message))
+            case 5: .eitherLeft(Test_Imports_Left_Item(_reading: _message.pointee.either_left, in: _message.untyped))
+            case 6: .eitherRight(Test_Imports_Right_Item(_reading: _message.pointee.either_right, in: _message.untyped))
+            case 7: .eitherTime(Google_Protobuf_Timestamp(_reading: _message.pointee.either_time, in: _message.untyped))
             default: nil
             }
         }

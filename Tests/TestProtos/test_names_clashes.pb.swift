@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Names_Joined__kind: LifelineMessages.ProtobufEnum {
     case unknown // = 0
@@ -77,17 +77,18 @@ public struct Test_Names_Presence: LifelineMessages.Message {
     }
 
     public var clearFoo_p: String {
-        get { _message.string(_message.pointee.clear_foo) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.clear_foo) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `clearFoo_p`, without a copy.
     public func withClearFoo_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.clear_foo, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.clear_foo, body)
     }
 
     public var hasFooCase_p: Int32 {
         get { _message.pointee.has_foo_case }
         set { _mutableFields().pointee.has_foo_case = newValue }
+        _modify { yield &_mutableFields().pointee.has_foo_case }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Presence
@@ -100,31 +101,33 @@ public struct Test_Names_Presence: LifelineMessages.Message {
 
 public struct Test_Names_Counts: LifelineMessages.Message {
     public var items: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.items, count: _message.pointee.n_items) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.items, count: _message.pointee.n_items) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var nItems: Int32 {
         get { _message.pointee.n_items_2 }
         set { _mutableFields().pointee.n_items_2 = newValue }
+        _modify { yield &_mutableFields().pointee.n_items_2 }
     }
 
     public var nNItems: Int32 {
         get { _message.pointee.n_n_items }
         set { _mutableFields().pointee.n_n_items = newValue }
+        _modify { yield &_mutableFields().pointee.n_n_items }
     }
 
     public var nCount: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.n_count, count: _message.pointee.n_n_count) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.n_count, count: _message.pointee.n_n_count) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var count: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.count_5, count: _message.pointee.n_count_5) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.count_5, count: _message.pointee.n_count_5) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Counts
@@ -146,23 +149,25 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     }
 
     public var b: String {
-        get { _message.pointee.x_of_of_case.rawValue == 2 ? _message.string(_message.pointee.b) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.x_of_of_case.rawValue == 2 ? _message.untyped.string(_message.pointee.b) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `b`, without a copy.
     public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.x_of_of_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.b, body)
+        guard _message.pointee.x_of_of_case.rawValue == 2 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.b, body)
     }
 
     public var xCase: Int32 {
         get { _message.pointee.x_case }
         set { _mutableFields().pointee.x_case = newValue }
+        _modify { yield &_mutableFields().pointee.x_case }
     }
 
     public var xOfCase: Int32 {
         get { _message.pointee.x_of_case }
         set { _mutableFields().pointee.x_of_case = newValue }
+        _modify { yield &_mutableFields().pointee.x_of_case }
     }
 
     public var c: Int32 {
@@ -193,21 +198,21 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     }
 
     public var bazQux: Test_Names_Oneofs.Nested {
-        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_case.rawValue == 8 ? _message.pointee.baz_qux : nil, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_case.rawValue == 8 ? _message.pointee.baz_qux : nil, in: _message.untyped) }
+        set { _message.untyped[message: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 7, of: Self._table] }
     }
 
     public var qux: Test_Names_Oneofs.Nested {
-        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_baz_of_case.rawValue == 9 ? _message.pointee.qux : nil, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_baz_of_case.rawValue == 9 ? _message.pointee.qux : nil, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
 
     public var oneOfX: Test_Names_Oneofs.Nested {
-        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.oneof_x, in: _message) }
-        set { _message[message: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
+        _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.oneof_x, in: _message.untyped) }
+        set { _message.untyped[message: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 9, of: Self._table] }
     }
     /// Whether `oneOfX` is set.
     public var hasOneOfX: Bool { _message.pointee.oneof_x != nil }
@@ -224,9 +229,9 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     }
 
     public var xCaseMessage: Test_Names_Oneofs.XCase {
-        _read { yield Test_Names_Oneofs.XCase(_reading: _message.pointee.x_case_message, in: _message) }
-        set { _message[message: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
+        _read { yield Test_Names_Oneofs.XCase(_reading: _message.pointee.x_case_message, in: _message.untyped) }
+        set { _message.untyped[message: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 11, of: Self._table] }
     }
     /// Whether `xCaseMessage` is set.
     public var hasXCaseMessage: Bool { _message.pointee.x_case_message != nil }
@@ -234,9 +239,9 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     public mutating func clearXCaseMessage() { _mutableFields().pointee.x_case_message = nil }
 
     public var xMessage: Test_Names_Oneofs.X {
-        _read { yield Test_Names_Oneofs.X(_reading: _message.pointee.x_message, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Test_Names_Oneofs.X(_reading: _message.pointee.x_message, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
     /// Whether `xMessage` is set.
     public var hasXMessage: Bool { _message.pointee.x_message != nil }
@@ -329,7 +334,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     public var bar: OneOf_Bar? {
         get {
             switch _message.pointee.bar_case.rawValue {
-            case 8: .bazQux(Test_Names_Oneofs.Nested(_reading: _message.pointee.baz_qux, in: _message))
+            case 8: .bazQux(Test_Names_Oneofs.Nested(_reading: _message.pointee.baz_qux, in: _message.untyped))
             default: nil
             }
         }
@@ -349,7 +354,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     public var barBaz: OneOf_BarBaz? {
         get {
             switch _message.pointee.bar_baz_of_case.rawValue {
-            case 9: .qux(Test_Names_Oneofs.Nested(_reading: _message.pointee.qux, in: _message))
+            case 9: .qux(Test_Names_Oneofs.Nested(_reading: _message.pointee.qux, in: _message.untyped))
             default: nil
             }
         }
@@ -428,6 +433,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         public var number: Int32 {
             get { _message.pointee.number }
             set { _mutableFields().pointee.number = newValue }
+            _modify { yield &_mutableFields().pointee.number }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__XCaseX9799131b
@@ -487,9 +493,9 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
 /// The oneof's and the message's names are one.
 public struct Test_Names_Shape: LifelineMessages.Message {
     public var circle: Test_Names_Shape.Circle {
-        _read { yield Test_Names_Shape.Circle(_reading: _message.pointee.shape_case.rawValue == 1 ? _message.pointee.circle : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Names_Shape.Circle(_reading: _message.pointee.shape_case.rawValue == 1 ? _message.pointee.circle : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
 
     public var square: Double {
@@ -504,7 +510,7 @@ public struct Test_Names_Shape: LifelineMessages.Message {
     public var shape: OneOf_Shape? {
         get {
             switch _message.pointee.shape_case.rawValue {
-            case 1: .circle(Test_Names_Shape.Circle(_reading: _message.pointee.circle, in: _message))
+            case 1: .circle(Test_Names_Shape.Circle(_reading: _message.pointee.circle, in: _message.untyped))
             case 2: .square(self.square)
             default: nil
             }
@@ -528,6 +534,7 @@ public struct Test_Names_Shape: LifelineMessages.Message {
         public var radius: Double {
             get { _message.pointee.radius }
             set { _mutableFields().pointee.radius = newValue }
+            _modify { yield &_mutableFields().pointee.radius }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Shape__CircleX6be2275a
@@ -549,9 +556,9 @@ public struct Test_Names_Shape: LifelineMessages.Message {
 /// A field named like its message, its type, or its package.
 public struct Test_Names_recursive: LifelineMessages.Message {
     public var recursive: Test_Names_recursive {
-        _read { yield Test_Names_recursive(_reading: _message.pointee.recursive, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Names_recursive(_reading: _message.pointee.recursive, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `recursive` is set.
     public var hasRecursive: Bool { _message.pointee.recursive != nil }
@@ -559,15 +566,15 @@ public struct Test_Names_recursive: LifelineMessages.Message {
     public mutating func clearRecursive() { _mutableFields().pointee.recursive = nil }
 
     public var test: LifelineMessages.RepeatedField<Test_Names_recursive> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_recursive>(_in: _message, _message.pointee.test, count: _message.pointee.n_test) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_recursive>(_in: _message.untyped, _message.pointee.test, count: _message.pointee.n_test) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var names: LifelineMessages.MapField<String, Test_Names_recursive> {
-        _read { yield LifelineMessages.MapField<String, Test_Names_recursive>(_in: _message, entries: _message.pointee.names, count: _message.pointee.n_names) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Names_recursive>(_in: _message.untyped, entries: _message.pointee.names, count: _message.pointee.n_names) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__RecursiveX92bc6099
@@ -582,6 +589,7 @@ public struct Test_Names_lower_case: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseX76755ea5
@@ -596,6 +604,7 @@ public struct Test_Names_LowerCase: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseX31a819b8
@@ -610,6 +619,7 @@ public struct Test_Names_Lower_Case: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseX3f440825
@@ -624,6 +634,7 @@ public struct Test_Names__Leading: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LeadingXf632cf0a
@@ -638,6 +649,7 @@ public struct Test_Names_Leading: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Leading
@@ -651,15 +663,15 @@ public struct Test_Names_Leading: LifelineMessages.Message {
 /// The entry message of a map, made up by protoc, and types that look like it.
 public struct Test_Names_Entries: LifelineMessages.Message {
     public var value: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var valueMessage: Test_Names_Entries.Value {
-        _read { yield Test_Names_Entries.Value(_reading: _message.pointee.value_message, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Names_Entries.Value(_reading: _message.pointee.value_message, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `valueMessage` is set.
     public var hasValueMessage: Bool { _message.pointee.value_message != nil }
@@ -668,9 +680,9 @@ public struct Test_Names_Entries: LifelineMessages.Message {
 
     public struct Value: LifelineMessages.Message {
         public var entry: LifelineMessages.MapField<String, Int32> {
-            _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.entry, count: _message.pointee.n_entry) }
-            set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.entry, count: _message.pointee.n_entry) }
+            set { _message.untyped[collection: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Entries__ValueXbc9ef52e
@@ -692,26 +704,26 @@ public struct Test_Names_Entries: LifelineMessages.Message {
 /// Fields named as the methods that lend others.
 public struct Test_Names_Lending: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var data: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.data) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.data) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.data, body)
+        return try _message.untyped.withSpan(_message.pointee.data, body)
     }
 
     public var title: String {
-        get { _message.pointee.has_title_case.rawValue == 3 ? _message.string(_message.pointee.title) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_title_case.rawValue == 3 ? _message.untyped.string(_message.pointee.title) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `title` is set.
     public var hasTitle: Bool { _message.pointee.has_title_case.rawValue == 3 }
@@ -719,18 +731,18 @@ public struct Test_Names_Lending: LifelineMessages.Message {
     public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
     /// Calls `body` with the text of `title`, without a copy.
     public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_title_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.title, body)
+        guard _message.pointee.has_title_case.rawValue == 3 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.title, body)
     }
 
     public var chosen: [Swift.UInt8] {
-        get { _message.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.pointee.chosen) : [] }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 4 ? _message.untyped.bytes(_message.pointee.chosen) : [] }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `chosen`, without a copy.
     public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 4 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.chosen, body)
+        return try _message.untyped.withSpan(_message.pointee.chosen, body)
     }
 
     public var withChosenSpan_5: Int32 {
@@ -745,30 +757,31 @@ public struct Test_Names_Lending: LifelineMessages.Message {
     public var withNameUtf8Span: Int32 {
         get { _message.pointee.withnameutf8span }
         set { _mutableFields().pointee.withnameutf8span = newValue }
+        _modify { yield &_mutableFields().pointee.withnameutf8span }
     }
 
     public var withTitleSpan: String {
-        get { _message.string(_message.pointee.with_title_span) }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.with_title_span) }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `withTitleSpan`, without a copy.
     public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.with_title_span, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.with_title_span, body)
     }
 
     public var withDataSpan_8: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.with_data_span) }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.with_data_span) }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the bytes of `withDataSpan_8`, without a copy.
     public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.with_data_span, body)
+        return try _message.untyped.withSpan(_message.pointee.with_data_span, body)
     }
 
     public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.withtitleutf8span, count: _message.pointee.n_withtitleutf8span) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.withtitleutf8span, count: _message.pointee.n_withtitleutf8span) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     /// The older field keeps its name.
@@ -778,28 +791,28 @@ public struct Test_Names_Lending: LifelineMessages.Message {
     }
 
     public var late_11: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.late) }
-        set { _message.assign(newValue, to: 10, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.late) }
+        set { _message.untyped.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the bytes of `late_11`, without a copy.
     public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.late, body)
+        return try _message.untyped.withSpan(_message.pointee.late, body)
     }
 
     public var withLateUtf8Span: String {
-        get { _message.string(_message.pointee.withlateutf8span) }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.withlateutf8span) }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `withLateUtf8Span`, without a copy.
     public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.withlateutf8span, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.withlateutf8span, body)
     }
 
     /// Lists have no such method.
     public var many: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.many, count: _message.pointee.n_many) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var withManyUtf8Span: Bool {

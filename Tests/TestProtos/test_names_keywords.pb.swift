@@ -4,12 +4,12 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Names_CWords: LifelineMessages.Message {
     public var andEq: String {
-        get { _message.pointee.has_and_eq_4 != 0 ? _message.string(_message.pointee.and_eq_4) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_and_eq_4 != 0 ? _message.untyped.string(_message.pointee.and_eq_4) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `andEq` is set.
     public var hasAndEq: Bool { _message.pointee.has_and_eq_4 != 0 }
@@ -17,13 +17,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
     /// Calls `body` with the text of `andEq`, without a copy.
     public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_and_eq_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.and_eq_4, body)
+        guard _message.pointee.has_and_eq_4 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.and_eq_4, body)
     }
 
     public var bool: String {
-        get { _message.pointee.has_bool_9 != 0 ? _message.string(_message.pointee.bool_9) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_bool_9 != 0 ? _message.untyped.string(_message.pointee.bool_9) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `bool` is set.
     public var hasBool: Bool { _message.pointee.has_bool_9 != 0 }
@@ -31,13 +31,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
     /// Calls `body` with the text of `bool`, without a copy.
     public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_bool_9 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.bool_9, body)
+        guard _message.pointee.has_bool_9 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.bool_9, body)
     }
 
     public var `class`: String {
-        get { _message.pointee.has_class_14 != 0 ? _message.string(_message.pointee.class_14) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_class_14 != 0 ? _message.untyped.string(_message.pointee.class_14) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether ``class`` is set.
     public var hasClass: Bool { _message.pointee.has_class_14 != 0 }
@@ -45,13 +45,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
     /// Calls `body` with the text of ``class``, without a copy.
     public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_class_14 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.class_14, body)
+        guard _message.pointee.has_class_14 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.class_14, body)
     }
 
     public var coAwait: String {
-        get { _message.pointee.has_co_await_23 != 0 ? _message.string(_message.pointee.co_await_23) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.has_co_await_23 != 0 ? _message.untyped.string(_message.pointee.co_await_23) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `coAwait` is set.
     public var hasCoAwait: Bool { _message.pointee.has_co_await_23 != 0 }
@@ -59,13 +59,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
     /// Calls `body` with the text of `coAwait`, without a copy.
     public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_co_await_23 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.co_await_23, body)
+        guard _message.pointee.has_co_await_23 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.co_await_23, body)
     }
 
     public var `default`: String {
-        get { _message.pointee.has_default_27 != 0 ? _message.string(_message.pointee.default_27) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.has_default_27 != 0 ? _message.untyped.string(_message.pointee.default_27) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether ``default`` is set.
     public var hasDefault: Bool { _message.pointee.has_default_27 != 0 }
@@ -73,13 +73,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
     /// Calls `body` with the text of ``default``, without a copy.
     public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_default_27 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.default_27, body)
+        guard _message.pointee.has_default_27 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.default_27, body)
     }
 
     public var int: String {
-        get { _message.pointee.has_int_46 != 0 ? _message.string(_message.pointee.int_46) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.has_int_46 != 0 ? _message.untyped.string(_message.pointee.int_46) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `int` is set.
     public var hasInt: Bool { _message.pointee.has_int_46 != 0 }
@@ -87,13 +87,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
     /// Calls `body` with the text of `int`, without a copy.
     public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_int_46 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.int_46, body)
+        guard _message.pointee.has_int_46 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.int_46, body)
     }
 
     public var register: String {
-        get { _message.pointee.has_register_63 != 0 ? _message.string(_message.pointee.register_63) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.has_register_63 != 0 ? _message.untyped.string(_message.pointee.register_63) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `register` is set.
     public var hasRegister: Bool { _message.pointee.has_register_63 != 0 }
@@ -101,13 +101,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
     /// Calls `body` with the text of `register`, without a copy.
     public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_register_63 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.register_63, body)
+        guard _message.pointee.has_register_63 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.register_63, body)
     }
 
     public var `struct`: String {
-        get { _message.pointee.has_struct_74 != 0 ? _message.string(_message.pointee.struct_74) : "" }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.pointee.has_struct_74 != 0 ? _message.untyped.string(_message.pointee.struct_74) : "" }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether ``struct`` is set.
     public var hasStruct: Bool { _message.pointee.has_struct_74 != 0 }
@@ -115,13 +115,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
     /// Calls `body` with the text of ``struct``, without a copy.
     public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_struct_74 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.struct_74, body)
+        guard _message.pointee.has_struct_74 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.struct_74, body)
     }
 
     public var errno: String {
-        get { _message.pointee.has_errno_97 != 0 ? _message.string(_message.pointee.errno_97) : "" }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+        get { _message.pointee.has_errno_97 != 0 ? _message.untyped.string(_message.pointee.errno_97) : "" }
+        set { _message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether `errno` is set.
     public var hasErrno: Bool { _message.pointee.has_errno_97 != 0 }
@@ -129,13 +129,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
     /// Calls `body` with the text of `errno`, without a copy.
     public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_errno_97 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.errno_97, body)
+        guard _message.pointee.has_errno_97 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.errno_97, body)
     }
 
     public var linux: String {
-        get { _message.pointee.has_linux_99 != 0 ? _message.string(_message.pointee.linux_99) : "" }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+        get { _message.pointee.has_linux_99 != 0 ? _message.untyped.string(_message.pointee.linux_99) : "" }
+        set { _message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `linux` is set.
     public var hasLinux: Bool { _message.pointee.has_linux_99 != 0 }
@@ -143,13 +143,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
     /// Calls `body` with the text of `linux`, without a copy.
     public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_linux_99 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.linux_99, body)
+        guard _message.pointee.has_linux_99 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.linux_99, body)
     }
 
     public var null: String {
-        get { _message.pointee.has_null != 0 ? _message.string(_message.pointee.null) : "" }
-        set { _message.assign(newValue, to: 10, of: Self._table) }
+        get { _message.pointee.has_null != 0 ? _message.untyped.string(_message.pointee.null) : "" }
+        set { _message.untyped.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `null` is set.
     public var hasNull: Bool { _message.pointee.has_null != 0 }
@@ -157,13 +157,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
     /// Calls `body` with the text of `null`, without a copy.
     public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_null != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.null, body)
+        guard _message.pointee.has_null != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.null, body)
     }
 
     public var bool_: String {
-        get { _message.pointee.has_bool_107 != 0 ? _message.string(_message.pointee.bool_107) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.pointee.has_bool_107 != 0 ? _message.untyped.string(_message.pointee.bool_107) : "" }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `bool_` is set.
     public var hasBool_: Bool { _message.pointee.has_bool_107 != 0 }
@@ -171,13 +171,13 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearBool_() { _mutableFields().pointee.has_bool_107 = 0 }
     /// Calls `body` with the text of `bool_`, without a copy.
     public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_bool_107 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.bool_107, body)
+        guard _message.pointee.has_bool_107 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.bool_107, body)
     }
 
     public var sizeT: String {
-        get { _message.pointee.has_size_t != 0 ? _message.string(_message.pointee.size_t) : "" }
-        set { _message.assign(newValue, to: 12, of: Self._table) }
+        get { _message.pointee.has_size_t != 0 ? _message.untyped.string(_message.pointee.size_t) : "" }
+        set { _message.untyped.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `sizeT` is set.
     public var hasSizeT: Bool { _message.pointee.has_size_t != 0 }
@@ -185,8 +185,8 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
     /// Calls `body` with the text of `sizeT`, without a copy.
     public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_size_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.size_t, body)
+        guard _message.pointee.has_size_t != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.size_t, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__CWordsXfdd2ea6d
@@ -199,8 +199,8 @@ public struct Test_Names_CWords: LifelineMessages.Message {
 
 public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public var self_p: String {
-        get { _message.pointee.has_self_1 != 0 ? _message.string(_message.pointee.self_1) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_self_1 != 0 ? _message.untyped.string(_message.pointee.self_1) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `self_p` is set.
     public var hasSelf_p: Bool { _message.pointee.has_self_1 != 0 }
@@ -208,13 +208,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
     /// Calls `body` with the text of `self_p`, without a copy.
     public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_self_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.self_1, body)
+        guard _message.pointee.has_self_1 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.self_1, body)
     }
 
     public var self_p_2: String {
-        get { _message.pointee.has_self_2 != 0 ? _message.string(_message.pointee.self_2) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_self_2 != 0 ? _message.untyped.string(_message.pointee.self_2) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `self_p_2` is set.
     public var hasSelf_p_2: Bool { _message.pointee.has_self_2 != 0 }
@@ -222,13 +222,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
     /// Calls `body` with the text of `self_p_2`, without a copy.
     public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_self_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.self_2, body)
+        guard _message.pointee.has_self_2 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.self_2, body)
     }
 
     public var init_p: String {
-        get { _message.pointee.has_init_3 != 0 ? _message.string(_message.pointee.init_3) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_init_3 != 0 ? _message.untyped.string(_message.pointee.init_3) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `init_p` is set.
     public var hasInit_p: Bool { _message.pointee.has_init_3 != 0 }
@@ -236,13 +236,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
     /// Calls `body` with the text of `init_p`, without a copy.
     public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_init_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.init_3, body)
+        guard _message.pointee.has_init_3 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.init_3, body)
     }
 
     public var type: String {
-        get { _message.pointee.has_type_4 != 0 ? _message.string(_message.pointee.type_4) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.has_type_4 != 0 ? _message.untyped.string(_message.pointee.type_4) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `type` is set.
     public var hasType: Bool { _message.pointee.has_type_4 != 0 }
@@ -250,13 +250,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
     /// Calls `body` with the text of `type`, without a copy.
     public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_type_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.type_4, body)
+        guard _message.pointee.has_type_4 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.type_4, body)
     }
 
     public var type_5: String {
-        get { _message.pointee.has_type_5 != 0 ? _message.string(_message.pointee.type_5) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.has_type_5 != 0 ? _message.untyped.string(_message.pointee.type_5) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `type_5` is set.
     public var hasType_5: Bool { _message.pointee.has_type_5 != 0 }
@@ -264,13 +264,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
     /// Calls `body` with the text of `type_5`, without a copy.
     public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_type_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.type_5, body)
+        guard _message.pointee.has_type_5 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.type_5, body)
     }
 
     public var `protocol`: String {
-        get { _message.pointee.has_protocol_6 != 0 ? _message.string(_message.pointee.protocol_6) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.has_protocol_6 != 0 ? _message.untyped.string(_message.pointee.protocol_6) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether ``protocol`` is set.
     public var hasProtocol: Bool { _message.pointee.has_protocol_6 != 0 }
@@ -278,13 +278,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
     /// Calls `body` with the text of ``protocol``, without a copy.
     public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_protocol_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.protocol_6, body)
+        guard _message.pointee.has_protocol_6 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.protocol_6, body)
     }
 
     public var protocol_7: String {
-        get { _message.pointee.has_protocol_7 != 0 ? _message.string(_message.pointee.protocol_7) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.has_protocol_7 != 0 ? _message.untyped.string(_message.pointee.protocol_7) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `protocol_7` is set.
     public var hasProtocol_7: Bool { _message.pointee.has_protocol_7 != 0 }
@@ -292,13 +292,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
     /// Calls `body` with the text of `protocol_7`, without a copy.
     public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_protocol_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.protocol_7, body)
+        guard _message.pointee.has_protocol_7 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.protocol_7, body)
     }
 
     public var `in`: String {
-        get { _message.pointee.has_in != 0 ? _message.string(_message.pointee.in) : "" }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.pointee.has_in != 0 ? _message.untyped.string(_message.pointee.in) : "" }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether ``in`` is set.
     public var hasIn: Bool { _message.pointee.has_in != 0 }
@@ -306,13 +306,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
     /// Calls `body` with the text of ``in``, without a copy.
     public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_in != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.in, body)
+        guard _message.pointee.has_in != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.in, body)
     }
 
     public var `is`: String {
-        get { _message.pointee.has_is != 0 ? _message.string(_message.pointee.is) : "" }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+        get { _message.pointee.has_is != 0 ? _message.untyped.string(_message.pointee.is) : "" }
+        set { _message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether ``is`` is set.
     public var hasIs: Bool { _message.pointee.has_is != 0 }
@@ -320,13 +320,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
     /// Calls `body` with the text of ``is``, without a copy.
     public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_is != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.is, body)
+        guard _message.pointee.has_is != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.is, body)
     }
 
     public var any: String {
-        get { _message.pointee.has_any != 0 ? _message.string(_message.pointee.any) : "" }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+        get { _message.pointee.has_any != 0 ? _message.untyped.string(_message.pointee.any) : "" }
+        set { _message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `any` is set.
     public var hasAny: Bool { _message.pointee.has_any != 0 }
@@ -334,13 +334,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
     /// Calls `body` with the text of `any`, without a copy.
     public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_any != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.any, body)
+        guard _message.pointee.has_any != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.any, body)
     }
 
     public var await: String {
-        get { _message.pointee.has_await != 0 ? _message.string(_message.pointee.await) : "" }
-        set { _message.assign(newValue, to: 10, of: Self._table) }
+        get { _message.pointee.has_await != 0 ? _message.untyped.string(_message.pointee.await) : "" }
+        set { _message.untyped.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `await` is set.
     public var hasAwait: Bool { _message.pointee.has_await != 0 }
@@ -348,13 +348,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
     /// Calls `body` with the text of `await`, without a copy.
     public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_await != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.await, body)
+        guard _message.pointee.has_await != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.await, body)
     }
 
     public var none: String {
-        get { _message.pointee.has_none != 0 ? _message.string(_message.pointee.none) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.pointee.has_none != 0 ? _message.untyped.string(_message.pointee.none) : "" }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `none` is set.
     public var hasNone: Bool { _message.pointee.has_none != 0 }
@@ -362,13 +362,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
     /// Calls `body` with the text of `none`, without a copy.
     public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_none != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.none, body)
+        guard _message.pointee.has_none != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.none, body)
     }
 
     public var `inout`: String {
-        get { _message.pointee.has_inout != 0 ? _message.string(_message.pointee.inout) : "" }
-        set { _message.assign(newValue, to: 12, of: Self._table) }
+        get { _message.pointee.has_inout != 0 ? _message.untyped.string(_message.pointee.inout) : "" }
+        set { _message.untyped.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether ``inout`` is set.
     public var hasInout: Bool { _message.pointee.has_inout != 0 }
@@ -376,13 +376,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
     /// Calls `body` with the text of ``inout``, without a copy.
     public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_inout != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.inout, body)
+        guard _message.pointee.has_inout != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.inout, body)
     }
 
     public var `defer`: String {
-        get { _message.pointee.has_defer != 0 ? _message.string(_message.pointee.defer) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.has_defer != 0 ? _message.untyped.string(_message.pointee.defer) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether ``defer`` is set.
     public var hasDefer: Bool { _message.pointee.has_defer != 0 }
@@ -390,13 +390,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
     /// Calls `body` with the text of ``defer``, without a copy.
     public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_defer != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.defer, body)
+        guard _message.pointee.has_defer != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.defer, body)
     }
 
     public var get: String {
-        get { _message.pointee.has_get != 0 ? _message.string(_message.pointee.get) : "" }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.has_get != 0 ? _message.untyped.string(_message.pointee.get) : "" }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `get` is set.
     public var hasGet: Bool { _message.pointee.has_get != 0 }
@@ -404,13 +404,13 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
     /// Calls `body` with the text of `get`, without a copy.
     public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_get != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.get, body)
+        guard _message.pointee.has_get != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.get, body)
     }
 
     public var `subscript`: String {
-        get { _message.pointee.has_subscript != 0 ? _message.string(_message.pointee.subscript) : "" }
-        set { _message.assign(newValue, to: 15, of: Self._table) }
+        get { _message.pointee.has_subscript != 0 ? _message.untyped.string(_message.pointee.subscript) : "" }
+        set { _message.untyped.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether ``subscript`` is set.
     public var hasSubscript: Bool { _message.pointee.has_subscript != 0 }
@@ -418,8 +418,8 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
     /// Calls `body` with the text of ``subscript``, without a copy.
     public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_subscript != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.subscript, body)
+        guard _message.pointee.has_subscript != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.subscript, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__SwiftWords
@@ -432,8 +432,8 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
 
 public struct Test_Names_Members: LifelineMessages.Message {
     public var description_p: String {
-        get { _message.pointee.has_description != 0 ? _message.string(_message.pointee.description) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_description != 0 ? _message.untyped.string(_message.pointee.description) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `description_p` is set.
     public var hasDescription_p: Bool { _message.pointee.has_description != 0 }
@@ -441,13 +441,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
     /// Calls `body` with the text of `description_p`, without a copy.
     public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.description, body)
+        guard _message.pointee.has_description != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.description, body)
     }
 
     public var hashValue_p: String {
-        get { _message.pointee.has_hash_value != 0 ? _message.string(_message.pointee.hash_value) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_hash_value != 0 ? _message.untyped.string(_message.pointee.hash_value) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `hashValue_p` is set.
     public var hasHashValue_p: Bool { _message.pointee.has_hash_value != 0 }
@@ -455,13 +455,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
     public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_hash_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.hash_value, body)
+        guard _message.pointee.has_hash_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.hash_value, body)
     }
 
     public var textFormat: String {
-        get { _message.pointee.has_text_format != 0 ? _message.string(_message.pointee.text_format) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.has_text_format != 0 ? _message.untyped.string(_message.pointee.text_format) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `textFormat` is set.
     public var hasTextFormat: Bool { _message.pointee.has_text_format != 0 }
@@ -469,13 +469,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
     /// Calls `body` with the text of `textFormat`, without a copy.
     public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_text_format != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.text_format, body)
+        guard _message.pointee.has_text_format != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.text_format, body)
     }
 
     public var unknownFields_p: String {
-        get { _message.pointee.has_unknown_fields != 0 ? _message.string(_message.pointee.unknown_fields) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.has_unknown_fields != 0 ? _message.untyped.string(_message.pointee.unknown_fields) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `unknownFields_p` is set.
     public var hasUnknownFields_p: Bool { _message.pointee.has_unknown_fields != 0 }
@@ -483,13 +483,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
     public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.unknown_fields, body)
+        guard _message.pointee.has_unknown_fields != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.unknown_fields, body)
     }
 
     public var merge: String {
-        get { _message.pointee.has_merge != 0 ? _message.string(_message.pointee.merge) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.has_merge != 0 ? _message.untyped.string(_message.pointee.merge) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `merge` is set.
     public var hasMerge: Bool { _message.pointee.has_merge != 0 }
@@ -497,13 +497,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
     /// Calls `body` with the text of `merge`, without a copy.
     public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_merge != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.merge, body)
+        guard _message.pointee.has_merge != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.merge, body)
     }
 
     public var fields: String {
-        get { _message.pointee.has_fields != 0 ? _message.string(_message.pointee.fields) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.has_fields != 0 ? _message.untyped.string(_message.pointee.fields) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `fields` is set.
     public var hasFields: Bool { _message.pointee.has_fields != 0 }
@@ -511,13 +511,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
     /// Calls `body` with the text of `fields`, without a copy.
     public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.fields, body)
+        guard _message.pointee.has_fields != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.fields, body)
     }
 
     public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -525,13 +525,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public var message: String {
-        get { _message.pointee.has_message != 0 ? _message.string(_message.pointee.message) : "" }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.pointee.has_message != 0 ? _message.untyped.string(_message.pointee.message) : "" }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.has_message != 0 }
@@ -539,13 +539,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.message, body)
+        guard _message.pointee.has_message != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
     public var fields_25: String {
-        get { _message.pointee.has_fields_25 != 0 ? _message.string(_message.pointee.fields_25) : "" }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+        get { _message.pointee.has_fields_25 != 0 ? _message.untyped.string(_message.pointee.fields_25) : "" }
+        set { _message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether `fields_25` is set.
     public var hasFields_25: Bool { _message.pointee.has_fields_25 != 0 }
@@ -553,13 +553,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFields_25() { _mutableFields().pointee.has_fields_25 = 0 }
     /// Calls `body` with the text of `fields_25`, without a copy.
     public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_fields_25 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.fields_25, body)
+        guard _message.pointee.has_fields_25 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.fields_25, body)
     }
 
     public var mutableFields: String {
-        get { _message.pointee.has_mutable_fields != 0 ? _message.string(_message.pointee.mutable_fields) : "" }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+        get { _message.pointee.has_mutable_fields != 0 ? _message.untyped.string(_message.pointee.mutable_fields) : "" }
+        set { _message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `mutableFields` is set.
     public var hasMutableFields: Bool { _message.pointee.has_mutable_fields != 0 }
@@ -567,13 +567,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearMutableFields() { _mutableFields().pointee.has_mutable_fields = 0 }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.mutable_fields, body)
+        guard _message.pointee.has_mutable_fields != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.mutable_fields, body)
     }
 
     public var allCases: String {
-        get { _message.pointee.has_allcases != 0 ? _message.string(_message.pointee.allcases) : "" }
-        set { _message.assign(newValue, to: 10, of: Self._table) }
+        get { _message.pointee.has_allcases != 0 ? _message.untyped.string(_message.pointee.allcases) : "" }
+        set { _message.untyped.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `allCases` is set.
     public var hasAllCases: Bool { _message.pointee.has_allcases != 0 }
@@ -581,13 +581,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
     /// Calls `body` with the text of `allCases`, without a copy.
     public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_allcases != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.allcases, body)
+        guard _message.pointee.has_allcases != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.allcases, body)
     }
 
     public var unrecognized: String {
-        get { _message.pointee.has_unrecognized != 0 ? _message.string(_message.pointee.unrecognized) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.pointee.has_unrecognized != 0 ? _message.untyped.string(_message.pointee.unrecognized) : "" }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `unrecognized` is set.
     public var hasUnrecognized: Bool { _message.pointee.has_unrecognized != 0 }
@@ -595,13 +595,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_unrecognized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.unrecognized, body)
+        guard _message.pointee.has_unrecognized != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.unrecognized, body)
     }
 
     public var base: String {
-        get { _message.pointee.has_base_37 != 0 ? _message.string(_message.pointee.base_37) : "" }
-        set { _message.assign(newValue, to: 12, of: Self._table) }
+        get { _message.pointee.has_base_37 != 0 ? _message.untyped.string(_message.pointee.base_37) : "" }
+        set { _message.untyped.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `base` is set.
     public var hasBase: Bool { _message.pointee.has_base_37 != 0 }
@@ -609,13 +609,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
     /// Calls `body` with the text of `base`, without a copy.
     public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_base_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.base_37, body)
+        guard _message.pointee.has_base_37 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.base_37, body)
     }
 
     public var foo: String {
-        get { _message.pointee.has_foo != 0 ? _message.string(_message.pointee.foo) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.has_foo != 0 ? _message.untyped.string(_message.pointee.foo) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `foo` is set.
     public var hasFoo: Bool { _message.pointee.has_foo != 0 }
@@ -623,13 +623,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
     /// Calls `body` with the text of `foo`, without a copy.
     public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_foo != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo, body)
+        guard _message.pointee.has_foo != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo, body)
     }
 
     public var foo_41: String {
-        get { _message.pointee.has_foo_41 != 0 ? _message.string(_message.pointee.foo_41) : "" }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.has_foo_41 != 0 ? _message.untyped.string(_message.pointee.foo_41) : "" }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `foo_41` is set.
     public var hasFoo_41: Bool { _message.pointee.has_foo_41 != 0 }
@@ -637,13 +637,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
     /// Calls `body` with the text of `foo_41`, without a copy.
     public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_foo_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo_41, body)
+        guard _message.pointee.has_foo_41 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo_41, body)
     }
 
     public var foo_42: String {
-        get { _message.pointee.has_foo_42 != 0 ? _message.string(_message.pointee.foo_42) : "" }
-        set { _message.assign(newValue, to: 15, of: Self._table) }
+        get { _message.pointee.has_foo_42 != 0 ? _message.untyped.string(_message.pointee.foo_42) : "" }
+        set { _message.untyped.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `foo_42` is set.
     public var hasFoo_42: Bool { _message.pointee.has_foo_42 != 0 }
@@ -651,13 +651,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
     /// Calls `body` with the text of `foo_42`, without a copy.
     public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_foo_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo_42, body)
+        guard _message.pointee.has_foo_42 != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo_42, body)
     }
 
     public var fooBar: String {
-        get { _message.pointee.has_foo_bar != 0 ? _message.string(_message.pointee.foo_bar) : "" }
-        set { _message.assign(newValue, to: 16, of: Self._table) }
+        get { _message.pointee.has_foo_bar != 0 ? _message.untyped.string(_message.pointee.foo_bar) : "" }
+        set { _message.untyped.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `fooBar` is set.
     public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
@@ -665,13 +665,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
     /// Calls `body` with the text of `fooBar`, without a copy.
     public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_foo_bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo_bar, body)
+        guard _message.pointee.has_foo_bar != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo_bar, body)
     }
 
     public var fooBar_45: String {
-        get { _message.pointee.has_foobar != 0 ? _message.string(_message.pointee.foobar) : "" }
-        set { _message.assign(newValue, to: 17, of: Self._table) }
+        get { _message.pointee.has_foobar != 0 ? _message.untyped.string(_message.pointee.foobar) : "" }
+        set { _message.untyped.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `fooBar_45` is set.
     public var hasFooBar_45: Bool { _message.pointee.has_foobar != 0 }
@@ -679,13 +679,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar = 0 }
     /// Calls `body` with the text of `fooBar_45`, without a copy.
     public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_foobar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foobar, body)
+        guard _message.pointee.has_foobar != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foobar, body)
     }
 
     public var ___: String {
-        get { _message.pointee.has_f != 0 ? _message.string(_message.pointee.f) : "" }
-        set { _message.assign(newValue, to: 18, of: Self._table) }
+        get { _message.pointee.has_f != 0 ? _message.untyped.string(_message.pointee.f) : "" }
+        set { _message.untyped.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `___` is set.
     public var has___: Bool { _message.pointee.has_f != 0 }
@@ -693,13 +693,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clear___() { _mutableFields().pointee.has_f = 0 }
     /// Calls `body` with the text of `___`, without a copy.
     public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_f != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.f, body)
+        guard _message.pointee.has_f != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.f, body)
     }
 
     public var string_: String {
-        get { _message.pointee.has_string != 0 ? _message.string(_message.pointee.string) : "" }
-        set { _message.assign(newValue, to: 19, of: Self._table) }
+        get { _message.pointee.has_string != 0 ? _message.untyped.string(_message.pointee.string) : "" }
+        set { _message.untyped.assign(newValue, to: 19, of: Self._table) }
     }
     /// Whether `string_` is set.
     public var hasString_: Bool { _message.pointee.has_string != 0 }
@@ -707,13 +707,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearString_() { _mutableFields().pointee.has_string = 0 }
     /// Calls `body` with the text of `string_`, without a copy.
     public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.string, body)
+        guard _message.pointee.has_string != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.string, body)
     }
 
     public var swift: String {
-        get { _message.pointee.has_swift != 0 ? _message.string(_message.pointee.swift) : "" }
-        set { _message.assign(newValue, to: 20, of: Self._table) }
+        get { _message.pointee.has_swift != 0 ? _message.untyped.string(_message.pointee.swift) : "" }
+        set { _message.untyped.assign(newValue, to: 20, of: Self._table) }
     }
     /// Whether `swift` is set.
     public var hasSwift: Bool { _message.pointee.has_swift != 0 }
@@ -721,13 +721,13 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
     /// Calls `body` with the text of `swift`, without a copy.
     public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_swift != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.swift, body)
+        guard _message.pointee.has_swift != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.swift, body)
     }
 
     public var lifelineMessages: String {
-        get { _message.pointee.has_lifelinemessages != 0 ? _message.string(_message.pointee.lifelinemessages) : "" }
-        set { _message.assign(newValue, to: 21, of: Self._table) }
+        get { _message.pointee.has_lifelinemessages != 0 ? _message.untyped.string(_message.pointee.lifelinemessages) : "" }
+        set { _message.untyped.assign(newValue, to: 21, of: Self._table) }
     }
     /// Whether `lifelineMessages` is set.
     public var hasLifelineMessages: Bool { _message.pointee.has_lifelinemessages != 0 }
@@ -735,8 +735,8 @@ public struct Test_Names_Members: LifelineMessages.Message {
     public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
     public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_lifelinemessages != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.lifelinemessages, body)
+        guard _message.pointee.has_lifelinemessages != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.lifelinemessages, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Members
@@ -749,69 +749,69 @@ public struct Test_Names_Members: LifelineMessages.Message {
 
 public struct Test_Names_RepeatedWords: LifelineMessages.Message {
     public var `class`: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.class_1, count: _message.pointee.n_class_1) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.class_1, count: _message.pointee.n_class_1) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var self_p: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.self_2, count: _message.pointee.n_self_2) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.self_2, count: _message.pointee.n_self_2) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var `in`: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.in, count: _message.pointee.n_in) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.in, count: _message.pointee.n_in) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var init_p: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.init_4, count: _message.pointee.n_init_4) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.init_4, count: _message.pointee.n_init_4) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var fields: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.fields, count: _message.pointee.n_fields) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var list: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.list, count: _message.pointee.n_list) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.list, count: _message.pointee.n_list) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var count: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.count, count: _message.pointee.n_count) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.count, count: _message.pointee.n_count) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var `default`: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.default_8, count: _message.pointee.n_default_8) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.default_8, count: _message.pointee.n_default_8) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var map: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.map, count: _message.pointee.n_map) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var type: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.type_10, count: _message.pointee.n_type_10) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.type_10, count: _message.pointee.n_type_10) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var entries: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.entries, count: _message.pointee.n_entries) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.entries, count: _message.pointee.n_entries) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__RepeatedWords
@@ -824,173 +824,173 @@ public struct Test_Names_RepeatedWords: LifelineMessages.Message {
 
 public struct Test_Names_OneofWords: LifelineMessages.Message {
     public var `class`: String {
-        get { _message.pointee.words_case.rawValue == 14 ? _message.string(_message.pointee.class_14) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 14 ? _message.untyped.string(_message.pointee.class_14) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of ``class``, without a copy.
     public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.class_14, body)
+        guard _message.pointee.words_case.rawValue == 14 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.class_14, body)
     }
 
     public var errno: String {
-        get { _message.pointee.words_case.rawValue == 97 ? _message.string(_message.pointee.errno_97) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 97 ? _message.untyped.string(_message.pointee.errno_97) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `errno`, without a copy.
     public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 97 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.errno_97, body)
+        guard _message.pointee.words_case.rawValue == 97 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.errno_97, body)
     }
 
     public var null: String {
-        get { _message.pointee.words_case.rawValue == 105 ? _message.string(_message.pointee.null) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 105 ? _message.untyped.string(_message.pointee.null) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `null`, without a copy.
     public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 105 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.null, body)
+        guard _message.pointee.words_case.rawValue == 105 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.null, body)
     }
 
     public var self_p: String {
-        get { _message.pointee.words_case.rawValue == 111 ? _message.string(_message.pointee.self_111) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 111 ? _message.untyped.string(_message.pointee.self_111) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `self_p`, without a copy.
     public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 111 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.self_111, body)
+        guard _message.pointee.words_case.rawValue == 111 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.self_111, body)
     }
 
     public var self_p_112: String {
-        get { _message.pointee.words_case.rawValue == 112 ? _message.string(_message.pointee.self_112) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 112 ? _message.untyped.string(_message.pointee.self_112) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `self_p_112`, without a copy.
     public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 112 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.self_112, body)
+        guard _message.pointee.words_case.rawValue == 112 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.self_112, body)
     }
 
     public var init_p: String {
-        get { _message.pointee.words_case.rawValue == 113 ? _message.string(_message.pointee.init_113) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 113 ? _message.untyped.string(_message.pointee.init_113) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `init_p`, without a copy.
     public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 113 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.init_113, body)
+        guard _message.pointee.words_case.rawValue == 113 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.init_113, body)
     }
 
     public var `in`: String {
-        get { _message.pointee.words_case.rawValue == 118 ? _message.string(_message.pointee.in) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 118 ? _message.untyped.string(_message.pointee.in) : "" }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of ``in``, without a copy.
     public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 118 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.in, body)
+        guard _message.pointee.words_case.rawValue == 118 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.in, body)
     }
 
     public var any: String {
-        get { _message.pointee.words_case.rawValue == 121 ? _message.string(_message.pointee.any) : "" }
-        set { _message.assign(newValue, to: 7, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 121 ? _message.untyped.string(_message.pointee.any) : "" }
+        set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `any`, without a copy.
     public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 121 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.any, body)
+        guard _message.pointee.words_case.rawValue == 121 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.any, body)
     }
 
     public var await: String {
-        get { _message.pointee.words_case.rawValue == 124 ? _message.string(_message.pointee.await) : "" }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 124 ? _message.untyped.string(_message.pointee.await) : "" }
+        set { _message.untyped.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `await`, without a copy.
     public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 124 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.await, body)
+        guard _message.pointee.words_case.rawValue == 124 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.await, body)
     }
 
     public var none: String {
-        get { _message.pointee.words_case.rawValue == 127 ? _message.string(_message.pointee.none) : "" }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 127 ? _message.untyped.string(_message.pointee.none) : "" }
+        set { _message.untyped.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `none`, without a copy.
     public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 127 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.none, body)
+        guard _message.pointee.words_case.rawValue == 127 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.none, body)
     }
 
     public var description_p: String {
-        get { _message.pointee.words_case.rawValue == 179 ? _message.string(_message.pointee.description) : "" }
-        set { _message.assign(newValue, to: 10, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 179 ? _message.untyped.string(_message.pointee.description) : "" }
+        set { _message.untyped.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the text of `description_p`, without a copy.
     public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 179 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.description, body)
+        guard _message.pointee.words_case.rawValue == 179 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.description, body)
     }
 
     public var message: String {
-        get { _message.pointee.words_case.rawValue == 202 ? _message.string(_message.pointee.message) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 202 ? _message.untyped.string(_message.pointee.message) : "" }
+        set { _message.untyped.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 202 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.message, body)
+        guard _message.pointee.words_case.rawValue == 202 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
     public var unrecognized: String {
-        get { _message.pointee.words_case.rawValue == 211 ? _message.string(_message.pointee.unrecognized) : "" }
-        set { _message.assign(newValue, to: 12, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 211 ? _message.untyped.string(_message.pointee.unrecognized) : "" }
+        set { _message.untyped.assign(newValue, to: 12, of: Self._table) }
     }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 211 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.unrecognized, body)
+        guard _message.pointee.words_case.rawValue == 211 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.unrecognized, body)
     }
 
     public var foo: String {
-        get { _message.pointee.words_case.rawValue == 218 ? _message.string(_message.pointee.foo) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 218 ? _message.untyped.string(_message.pointee.foo) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `foo`, without a copy.
     public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 218 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo, body)
+        guard _message.pointee.words_case.rawValue == 218 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo, body)
     }
 
     public var foo_219: String {
-        get { _message.pointee.words_case.rawValue == 219 ? _message.string(_message.pointee.foo_219) : "" }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 219 ? _message.untyped.string(_message.pointee.foo_219) : "" }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the text of `foo_219`, without a copy.
     public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 219 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo_219, body)
+        guard _message.pointee.words_case.rawValue == 219 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo_219, body)
     }
 
     public var foo_220: String {
-        get { _message.pointee.words_case.rawValue == 220 ? _message.string(_message.pointee.foo_220) : "" }
-        set { _message.assign(newValue, to: 15, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 220 ? _message.untyped.string(_message.pointee.foo_220) : "" }
+        set { _message.untyped.assign(newValue, to: 15, of: Self._table) }
     }
     /// Calls `body` with the text of `foo_220`, without a copy.
     public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 220 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.foo_220, body)
+        guard _message.pointee.words_case.rawValue == 220 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.foo_220, body)
     }
 
     public var swift: String {
-        get { _message.pointee.words_case.rawValue == 233 ? _message.string(_message.pointee.swift) : "" }
-        set { _message.assign(newValue, to: 16, of: Self._table) }
+        get { _message.pointee.words_case.rawValue == 233 ? _message.untyped.string(_message.pointee.swift) : "" }
+        set { _message.untyped.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `swift`, without a copy.
     public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.words_case.rawValue == 233 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.swift, body)
+        guard _message.pointee.words_case.rawValue == 233 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.swift, body)
     }
 
     public var words: OneOf_Words? {

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Names_OpenCases_Open: LifelineMessages.ProtobufEnum {
     case none // = 0
@@ -185,15 +185,15 @@ public struct Test_Names_OpenCases_Holder: LifelineMessages.Message {
     public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
 
     public var many: LifelineMessages.RepeatedField<Test_Names_OpenCases_Open> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_OpenCases_Open>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_OpenCases_Open>(_in: _message.untyped, _message.pointee.many, count: _message.pointee.n_many) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var mapped: LifelineMessages.MapField<String, Test_Names_OpenCases_Open> {
-        _read { yield LifelineMessages.MapField<String, Test_Names_OpenCases_Open>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Names_OpenCases_Open>(_in: _message.untyped, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var chosen: Test_Names_OpenCases_Open {

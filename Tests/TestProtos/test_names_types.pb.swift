@@ -4,13 +4,13 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Names_Types: LifelineMessages.Message {
     public var of1: Test_Names_Types.MessageMessage {
-        _read { yield Test_Names_Types.MessageMessage(_reading: _message.pointee.of_1, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Names_Types.MessageMessage(_reading: _message.pointee.of_1, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `of1` is set.
     public var hasOf1: Bool { _message.pointee.of_1 != nil }
@@ -18,21 +18,21 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf1() { _mutableFields().pointee.of_1 = nil }
 
     public var many1: LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage>(_in: _message, _message.pointee.many_1, count: _message.pointee.n_many_1) }
-        set { _message[collection: 21, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 21, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage>(_in: _message.untyped, _message.pointee.many_1, count: _message.pointee.n_many_1) }
+        set { _message.untyped[collection: 21, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 21, of: Self._table] }
     }
 
     public var map1: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>(_in: _message, entries: _message.pointee.map_1, count: _message.pointee.n_map_1) }
-        set { _message[collection: 23, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 23, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>(_in: _message.untyped, entries: _message.pointee.map_1, count: _message.pointee.n_map_1) }
+        set { _message.untyped[collection: 23, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 23, of: Self._table] }
     }
 
     public var of2: Test_Names_Types.StringMessage {
-        _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.of_2, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.of_2, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `of2` is set.
     public var hasOf2: Bool { _message.pointee.of_2 != nil }
@@ -40,21 +40,21 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf2() { _mutableFields().pointee.of_2 = nil }
 
     public var many2: LifelineMessages.RepeatedField<Test_Names_Types.StringMessage> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.StringMessage>(_in: _message, _message.pointee.many_2, count: _message.pointee.n_many_2) }
-        set { _message[collection: 22, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 22, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_Types.StringMessage>(_in: _message.untyped, _message.pointee.many_2, count: _message.pointee.n_many_2) }
+        set { _message.untyped[collection: 22, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 22, of: Self._table] }
     }
 
     public var map2: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>(_in: _message, entries: _message.pointee.map_2, count: _message.pointee.n_map_2) }
-        set { _message[collection: 24, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 24, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>(_in: _message.untyped, entries: _message.pointee.map_2, count: _message.pointee.n_map_2) }
+        set { _message.untyped[collection: 24, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 24, of: Self._table] }
     }
 
     public var of8: Test_Names_Types.BoolMessage {
-        _read { yield Test_Names_Types.BoolMessage(_reading: _message.pointee.of_8, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Names_Types.BoolMessage(_reading: _message.pointee.of_8, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `of8` is set.
     public var hasOf8: Bool { _message.pointee.of_8 != nil }
@@ -62,9 +62,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf8() { _mutableFields().pointee.of_8 = nil }
 
     public var of11: Test_Names_Types.Optional {
-        _read { yield Test_Names_Types.Optional(_reading: _message.pointee.of_11, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Names_Types.Optional(_reading: _message.pointee.of_11, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `of11` is set.
     public var hasOf11: Bool { _message.pointee.of_11 != nil }
@@ -72,9 +72,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf11() { _mutableFields().pointee.of_11 = nil }
 
     public var of13: Test_Names_Types.RepeatedField {
-        _read { yield Test_Names_Types.RepeatedField(_reading: _message.pointee.of_13, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Test_Names_Types.RepeatedField(_reading: _message.pointee.of_13, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
     /// Whether `of13` is set.
     public var hasOf13: Bool { _message.pointee.of_13 != nil }
@@ -82,9 +82,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf13() { _mutableFields().pointee.of_13 = nil }
 
     public var of21: Test_Names_Types.SelfMessage {
-        _read { yield Test_Names_Types.SelfMessage(_reading: _message.pointee.of_21, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Test_Names_Types.SelfMessage(_reading: _message.pointee.of_21, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
     /// Whether `of21` is set.
     public var hasOf21: Bool { _message.pointee.of_21 != nil }
@@ -92,9 +92,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf21() { _mutableFields().pointee.of_21 = nil }
 
     public var of24: Test_Names_Types.UInt8 {
-        _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.of_24, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+        _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.of_24, in: _message.untyped) }
+        set { _message.untyped[message: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 6, of: Self._table] }
     }
     /// Whether `of24` is set.
     public var hasOf24: Bool { _message.pointee.of_24 != nil }
@@ -102,9 +102,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf24() { _mutableFields().pointee.of_24 = nil }
 
     public var of27: Test_Names_Types.FILE {
-        _read { yield Test_Names_Types.FILE(_reading: _message.pointee.of_27, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+        _read { yield Test_Names_Types.FILE(_reading: _message.pointee.of_27, in: _message.untyped) }
+        set { _message.untyped[message: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 7, of: Self._table] }
     }
     /// Whether `of27` is set.
     public var hasOf27: Bool { _message.pointee.of_27 != nil }
@@ -112,9 +112,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf27() { _mutableFields().pointee.of_27 = nil }
 
     public var of28: Test_Names_Types.SwiftMessage {
-        _read { yield Test_Names_Types.SwiftMessage(_reading: _message.pointee.of_28, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Test_Names_Types.SwiftMessage(_reading: _message.pointee.of_28, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `of28` is set.
     public var hasOf28: Bool { _message.pointee.of_28 != nil }
@@ -122,9 +122,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf28() { _mutableFields().pointee.of_28 = nil }
 
     public var of32: Test_Names_Types.Error {
-        _read { yield Test_Names_Types.Error(_reading: _message.pointee.of_32, in: _message) }
-        set { _message[message: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
+        _read { yield Test_Names_Types.Error(_reading: _message.pointee.of_32, in: _message.untyped) }
+        set { _message.untyped[message: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 9, of: Self._table] }
     }
     /// Whether `of32` is set.
     public var hasOf32: Bool { _message.pointee.of_32 != nil }
@@ -132,9 +132,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf32() { _mutableFields().pointee.of_32 = nil }
 
     public var of34: Test_Names_Types.foo_bar {
-        _read { yield Test_Names_Types.foo_bar(_reading: _message.pointee.of_34, in: _message) }
-        set { _message[message: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 10, of: Self._table] }
+        _read { yield Test_Names_Types.foo_bar(_reading: _message.pointee.of_34, in: _message.untyped) }
+        set { _message.untyped[message: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 10, of: Self._table] }
     }
     /// Whether `of34` is set.
     public var hasOf34: Bool { _message.pointee.of_34 != nil }
@@ -142,9 +142,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf34() { _mutableFields().pointee.of_34 = nil }
 
     public var of35: Test_Names_Types.FooBar {
-        _read { yield Test_Names_Types.FooBar(_reading: _message.pointee.of_35, in: _message) }
-        set { _message[message: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
+        _read { yield Test_Names_Types.FooBar(_reading: _message.pointee.of_35, in: _message.untyped) }
+        set { _message.untyped[message: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 11, of: Self._table] }
     }
     /// Whether `of35` is set.
     public var hasOf35: Bool { _message.pointee.of_35 != nil }
@@ -152,9 +152,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf35() { _mutableFields().pointee.of_35 = nil }
 
     public var of36: Test_Names_Types.Foo_Bar {
-        _read { yield Test_Names_Types.Foo_Bar(_reading: _message.pointee.of_36, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+        _read { yield Test_Names_Types.Foo_Bar(_reading: _message.pointee.of_36, in: _message.untyped) }
+        set { _message.untyped[message: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 12, of: Self._table] }
     }
     /// Whether `of36` is set.
     public var hasOf36: Bool { _message.pointee.of_36 != nil }
@@ -162,9 +162,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf36() { _mutableFields().pointee.of_36 = nil }
 
     public var of38: Test_Names_Types.classMessage {
-        _read { yield Test_Names_Types.classMessage(_reading: _message.pointee.of_38, in: _message) }
-        set { _message[message: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 13, of: Self._table] }
+        _read { yield Test_Names_Types.classMessage(_reading: _message.pointee.of_38, in: _message.untyped) }
+        set { _message.untyped[message: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 13, of: Self._table] }
     }
     /// Whether `of38` is set.
     public var hasOf38: Bool { _message.pointee.of_38 != nil }
@@ -172,9 +172,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf38() { _mutableFields().pointee.of_38 = nil }
 
     public var of40: Test_Names_Types.int {
-        _read { yield Test_Names_Types.int(_reading: _message.pointee.of_40, in: _message) }
-        set { _message[message: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 14, of: Self._table] }
+        _read { yield Test_Names_Types.int(_reading: _message.pointee.of_40, in: _message.untyped) }
+        set { _message.untyped[message: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 14, of: Self._table] }
     }
     /// Whether `of40` is set.
     public var hasOf40: Bool { _message.pointee.of_40 != nil }
@@ -182,9 +182,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf40() { _mutableFields().pointee.of_40 = nil }
 
     public var of41: Test_Names_Types.size_t {
-        _read { yield Test_Names_Types.size_t(_reading: _message.pointee.of_41, in: _message) }
-        set { _message[message: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 15, of: Self._table] }
+        _read { yield Test_Names_Types.size_t(_reading: _message.pointee.of_41, in: _message.untyped) }
+        set { _message.untyped[message: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 15, of: Self._table] }
     }
     /// Whether `of41` is set.
     public var hasOf41: Bool { _message.pointee.of_41 != nil }
@@ -192,9 +192,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf41() { _mutableFields().pointee.of_41 = nil }
 
     public var of49: Test_Names_Types._FieldsMessage {
-        _read { yield Test_Names_Types._FieldsMessage(_reading: _message.pointee.of_49, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Test_Names_Types._FieldsMessage(_reading: _message.pointee.of_49, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
     /// Whether `of49` is set.
     public var hasOf49: Bool { _message.pointee.of_49 != nil }
@@ -202,9 +202,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf49() { _mutableFields().pointee.of_49 = nil }
 
     public var of53: Test_Names_Types.OneOf_Choice {
-        _read { yield Test_Names_Types.OneOf_Choice(_reading: _message.pointee.of_53, in: _message) }
-        set { _message[message: 17, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
+        _read { yield Test_Names_Types.OneOf_Choice(_reading: _message.pointee.of_53, in: _message.untyped) }
+        set { _message.untyped[message: 17, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 17, of: Self._table] }
     }
     /// Whether `of53` is set.
     public var hasOf53: Bool { _message.pointee.of_53 != nil }
@@ -212,9 +212,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf53() { _mutableFields().pointee.of_53 = nil }
 
     public var of57: Test_Names_Types.initMessage {
-        _read { yield Test_Names_Types.initMessage(_reading: _message.pointee.of_57, in: _message) }
-        set { _message[message: 18, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 18, of: Self._table] }
+        _read { yield Test_Names_Types.initMessage(_reading: _message.pointee.of_57, in: _message.untyped) }
+        set { _message.untyped[message: 18, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 18, of: Self._table] }
     }
     /// Whether `of57` is set.
     public var hasOf57: Bool { _message.pointee.of_57 != nil }
@@ -222,9 +222,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf57() { _mutableFields().pointee.of_57 = nil }
 
     public var of59: Test_Names_Types.Table {
-        _read { yield Test_Names_Types.Table(_reading: _message.pointee.of_59, in: _message) }
-        set { _message[message: 19, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 19, of: Self._table] }
+        _read { yield Test_Names_Types.Table(_reading: _message.pointee.of_59, in: _message.untyped) }
+        set { _message.untyped[message: 19, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 19, of: Self._table] }
     }
     /// Whether `of59` is set.
     public var hasOf59: Bool { _message.pointee.of_59 != nil }
@@ -232,9 +232,9 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOf59() { _mutableFields().pointee.of_59 = nil }
 
     public var of60: Test_Names_Types.get_table {
-        _read { yield Test_Names_Types.get_table(_reading: _message.pointee.of_60, in: _message) }
-        set { _message[message: 20, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 20, of: Self._table] }
+        _read { yield Test_Names_Types.get_table(_reading: _message.pointee.of_60, in: _message.untyped) }
+        set { _message.untyped[message: 20, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 20, of: Self._table] }
     }
     /// Whether `of60` is set.
     public var hasOf60: Bool { _message.pointee.of_60 != nil }
@@ -244,6 +244,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public var scalar1: Double {
         get { _message.pointee.scalar_1 }
         set { _mutableFields().pointee.scalar_1 = newValue }
+        _modify { yield &_mutableFields().pointee.scalar_1 }
     }
 
     public var optional1: Double {
@@ -260,20 +261,21 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOptional1() { _mutableFields().pointee.has_optional_1_case.rawValue = 0 }
 
     public var repeated1: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.repeated_1, count: _message.pointee.n_repeated_1) }
-        set { _message[collection: 35, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 35, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.repeated_1, count: _message.pointee.n_repeated_1) }
+        set { _message.untyped[collection: 35, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 35, of: Self._table] }
     }
 
     public var mapped1: LifelineMessages.MapField<String, Double> {
-        _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.mapped_1, count: _message.pointee.n_mapped_1) }
-        set { _message[collection: 40, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 40, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Double>(_in: _message.untyped, entries: _message.pointee.mapped_1, count: _message.pointee.n_mapped_1) }
+        set { _message.untyped[collection: 40, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 40, of: Self._table] }
     }
 
     public var scalar3: Int32 {
         get { _message.pointee.scalar_3 }
         set { _mutableFields().pointee.scalar_3 = newValue }
+        _modify { yield &_mutableFields().pointee.scalar_3 }
     }
 
     public var optional3: Int32 {
@@ -290,15 +292,15 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOptional3() { _mutableFields().pointee.has_optional_3_case.rawValue = 0 }
 
     public var repeated3: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.repeated_3, count: _message.pointee.n_repeated_3) }
-        set { _message[collection: 36, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 36, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.repeated_3, count: _message.pointee.n_repeated_3) }
+        set { _message.untyped[collection: 36, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 36, of: Self._table] }
     }
 
     public var mapped3: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.mapped_3, count: _message.pointee.n_mapped_3) }
-        set { _message[collection: 41, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 41, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.mapped_3, count: _message.pointee.n_mapped_3) }
+        set { _message.untyped[collection: 41, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 41, of: Self._table] }
     }
 
     public var scalar13: Bool {
@@ -320,29 +322,29 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOptional13() { _mutableFields().pointee.has_optional_13_case.rawValue = 0 }
 
     public var repeated13: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.repeated_13, count: _message.pointee.n_repeated_13) }
-        set { _message[collection: 37, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 37, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.repeated_13, count: _message.pointee.n_repeated_13) }
+        set { _message.untyped[collection: 37, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 37, of: Self._table] }
     }
 
     public var mapped13: LifelineMessages.MapField<String, Bool> {
-        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.mapped_13, count: _message.pointee.n_mapped_13) }
-        set { _message[collection: 42, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 42, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message.untyped, entries: _message.pointee.mapped_13, count: _message.pointee.n_mapped_13) }
+        set { _message.untyped[collection: 42, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 42, of: Self._table] }
     }
 
     public var scalar14: String {
-        get { _message.string(_message.pointee.scalar_14) }
-        set { _message.assign(newValue, to: 28, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.scalar_14) }
+        set { _message.untyped.assign(newValue, to: 28, of: Self._table) }
     }
     /// Calls `body` with the text of `scalar14`, without a copy.
     public func withScalar14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.scalar_14, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.scalar_14, body)
     }
 
     public var optional14: String {
-        get { _message.pointee.has_optional_14_case.rawValue == 634 ? _message.string(_message.pointee.optional_14) : "" }
-        set { _message.assign(newValue, to: 33, of: Self._table) }
+        get { _message.pointee.has_optional_14_case.rawValue == 634 ? _message.untyped.string(_message.pointee.optional_14) : "" }
+        set { _message.untyped.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `optional14` is set.
     public var hasOptional14: Bool { _message.pointee.has_optional_14_case.rawValue == 634 }
@@ -350,34 +352,34 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
     /// Calls `body` with the text of `optional14`, without a copy.
     public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_optional_14_case.rawValue == 634 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.optional_14, body)
+        guard _message.pointee.has_optional_14_case.rawValue == 634 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.optional_14, body)
     }
 
     public var repeated14: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.repeated_14, count: _message.pointee.n_repeated_14) }
-        set { _message[collection: 38, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 38, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.repeated_14, count: _message.pointee.n_repeated_14) }
+        set { _message.untyped[collection: 38, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 38, of: Self._table] }
     }
 
     public var mapped14: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.mapped_14, count: _message.pointee.n_mapped_14) }
-        set { _message[collection: 43, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 43, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.mapped_14, count: _message.pointee.n_mapped_14) }
+        set { _message.untyped[collection: 43, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 43, of: Self._table] }
     }
 
     public var scalar15: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.scalar_15) }
-        set { _message.assign(newValue, to: 29, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.scalar_15) }
+        set { _message.untyped.assign(newValue, to: 29, of: Self._table) }
     }
     /// Calls `body` with the bytes of `scalar15`, without a copy.
     public func withScalar15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.scalar_15, body)
+        return try _message.untyped.withSpan(_message.pointee.scalar_15, body)
     }
 
     public var optional15: [Swift.UInt8] {
-        get { _message.pointee.has_optional_15_case.rawValue == 635 ? _message.bytes(_message.pointee.optional_15) : [] }
-        set { _message.assign(newValue, to: 34, of: Self._table) }
+        get { _message.pointee.has_optional_15_case.rawValue == 635 ? _message.untyped.bytes(_message.pointee.optional_15) : [] }
+        set { _message.untyped.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `optional15` is set.
     public var hasOptional15: Bool { _message.pointee.has_optional_15_case.rawValue == 635 }
@@ -386,51 +388,51 @@ public struct Test_Names_Types: LifelineMessages.Message {
     /// Calls `body` with the bytes of `optional15`, without a copy.
     public func withOptional15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_optional_15_case.rawValue == 635 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.optional_15, body)
+        return try _message.untyped.withSpan(_message.pointee.optional_15, body)
     }
 
     public var repeated15: LifelineMessages.RepeatedField<[Swift.UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.repeated_15, count: _message.pointee.n_repeated_15) }
-        set { _message[collection: 39, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 39, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message.untyped, _message.pointee.repeated_15, count: _message.pointee.n_repeated_15) }
+        set { _message.untyped[collection: 39, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 39, of: Self._table] }
     }
 
     public var mapped15: LifelineMessages.MapField<String, [Swift.UInt8]> {
-        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.mapped_15, count: _message.pointee.n_mapped_15) }
-        set { _message[collection: 44, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 44, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message.untyped, entries: _message.pointee.mapped_15, count: _message.pointee.n_mapped_15) }
+        set { _message.untyped[collection: 44, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 44, of: Self._table] }
     }
 
     public var chosenStringMessage: Test_Names_Types.StringMessage {
-        _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.choice_case.rawValue == 701 ? _message.pointee.chosen_string_message : nil, in: _message) }
-        set { _message[message: 45, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 45, of: Self._table] }
+        _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.choice_case.rawValue == 701 ? _message.pointee.chosen_string_message : nil, in: _message.untyped) }
+        set { _message.untyped[message: 45, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 45, of: Self._table] }
     }
 
     public var chosenString: String {
-        get { _message.pointee.choice_case.rawValue == 702 ? _message.string(_message.pointee.chosen_string) : "" }
-        set { _message.assign(newValue, to: 46, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 702 ? _message.untyped.string(_message.pointee.chosen_string) : "" }
+        set { _message.untyped.assign(newValue, to: 46, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenString`, without a copy.
     public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 702 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.chosen_string, body)
+        guard _message.pointee.choice_case.rawValue == 702 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.chosen_string, body)
     }
 
     public var chosenBytes: [Swift.UInt8] {
-        get { _message.pointee.choice_case.rawValue == 703 ? _message.bytes(_message.pointee.chosen_bytes) : [] }
-        set { _message.assign(newValue, to: 47, of: Self._table) }
+        get { _message.pointee.choice_case.rawValue == 703 ? _message.untyped.bytes(_message.pointee.chosen_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 47, of: Self._table) }
     }
     /// Calls `body` with the bytes of `chosenBytes`, without a copy.
     public func withChosenBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 703 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.chosen_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.chosen_bytes, body)
     }
 
     public var chosenByte: Test_Names_Types.UInt8 {
-        _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.choice_case.rawValue == 704 ? _message.pointee.chosen_byte : nil, in: _message) }
-        set { _message[message: 48, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 48, of: Self._table] }
+        _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.choice_case.rawValue == 704 ? _message.pointee.chosen_byte : nil, in: _message.untyped) }
+        set { _message.untyped[message: 48, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 48, of: Self._table] }
     }
 
     public var chosenKind: Test_Names_Types.Kind {
@@ -445,10 +447,10 @@ public struct Test_Names_Types: LifelineMessages.Message {
     public var choice: OneOf_Choice_701? {
         get {
             switch _message.pointee.choice_case.rawValue {
-            case 701: .chosenStringMessage(Test_Names_Types.StringMessage(_reading: _message.pointee.chosen_string_message, in: _message))
+            case 701: .chosenStringMessage(Test_Names_Types.StringMessage(_reading: _message.pointee.chosen_string_message, in: _message.untyped))
             case 702: .chosenString(self.chosenString)
             case 703: .chosenBytes(self.chosenBytes)
-            case 704: .chosenByte(Test_Names_Types.UInt8(_reading: _message.pointee.chosen_byte, in: _message))
+            case 704: .chosenByte(Test_Names_Types.UInt8(_reading: _message.pointee.chosen_byte, in: _message.untyped))
             case 705: .chosenKind(self.chosenKind)
             default: nil
             }
@@ -503,12 +505,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct MessageMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageX9eb241a5
@@ -521,12 +523,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct StringMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__StringX370d8fd7
@@ -539,12 +541,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct BoolMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__BoolXaf7858ca
@@ -557,12 +559,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct Optional: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OptionalXfbac6d76
@@ -575,12 +577,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct RepeatedField: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedFieldXf1d94a4c
@@ -593,12 +595,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct SelfMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SelfX63d0dfd0
@@ -611,12 +613,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct UInt8: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8X6a152f66
@@ -629,12 +631,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct FILE: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FILEX6f061100
@@ -647,12 +649,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct SwiftMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SwiftXef4923a1
@@ -665,12 +667,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct Error: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ErrorXf7efa5b0
@@ -683,12 +685,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct foo_bar: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarX04fa44e4
@@ -701,12 +703,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct FooBar: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXc753cc2f
@@ -719,12 +721,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct Foo_Bar: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXb1d1f5a4
@@ -737,12 +739,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct classMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ClassXcb9c5a86
@@ -755,12 +757,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct int: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__IntX2b3c2747
@@ -773,12 +775,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct size_t: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeTX523f9cd4
@@ -791,12 +793,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct _FieldsMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsX7e198dc2
@@ -809,12 +811,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct OneOf_Choice: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoiceXb12715eb
@@ -827,12 +829,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct initMessage: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__InitX3c6a48bc
@@ -845,12 +847,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct Table: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__TableX70c2725a
@@ -863,12 +865,12 @@ public struct Test_Names_Types: LifelineMessages.Message {
 
     public struct get_table: LifelineMessages.Message {
         public var text: String {
-            get { _message.string(_message.pointee.text) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.text) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTableX544bc919
@@ -914,12 +916,12 @@ public struct Test_Names_EnumsNamed: LifelineMessages.Message {
     }
 
     public var f: String {
-        get { _message.string(_message.pointee.f) }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.f) }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `f`, without a copy.
     public func withFUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.f, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.f, body)
     }
 
     public var g: Bool {
@@ -936,9 +938,9 @@ public struct Test_Names_EnumsNamed: LifelineMessages.Message {
     public mutating func clearG() { _mutableFields().pointee.has_g_case.rawValue = 0 }
 
     public var h: LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum> {
-        _read { yield LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum>(_in: _message, _message.pointee.h, count: _message.pointee.n_h) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum>(_in: _message.untyped, _message.pointee.h, count: _message.pointee.n_h) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public enum StringEnum: LifelineMessages.ProtobufEnum {

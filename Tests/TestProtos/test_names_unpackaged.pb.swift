@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
@@ -40,9 +40,9 @@ public struct Unpackaged: LifelineMessages.Message {
     }
 
     public var text: StringMessage {
-        _read { yield StringMessage(_reading: _message.pointee.text, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield StringMessage(_reading: _message.pointee.text, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `text` is set.
     public var hasText: Bool { _message.pointee.text != nil }
@@ -50,9 +50,9 @@ public struct Unpackaged: LifelineMessages.Message {
     public mutating func clearText() { _mutableFields().pointee.text = nil }
 
     public var file: FILE {
-        _read { yield FILE(_reading: _message.pointee.file, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield FILE(_reading: _message.pointee.file, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `file` is set.
     public var hasFile: Bool { _message.pointee.file != nil }
@@ -60,12 +60,12 @@ public struct Unpackaged: LifelineMessages.Message {
     public mutating func clearFile() { _mutableFields().pointee.file = nil }
 
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var flag: Bool {
@@ -83,12 +83,12 @@ public struct Unpackaged: LifelineMessages.Message {
 
 public struct StringMessage: LifelineMessages.Message {
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestProtos.Pb__String
@@ -103,6 +103,7 @@ public struct FILE: LifelineMessages.Message {
     public var descriptor: Int32 {
         get { _message.pointee.descriptor }
         set { _mutableFields().pointee.descriptor = newValue }
+        _modify { yield &_mutableFields().pointee.descriptor }
     }
 
     public typealias _Fields = CTestProtos.Pb__FILEXa83dba83
@@ -117,6 +118,7 @@ public struct Pb__FILE: LifelineMessages.Message {
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestProtos.Pb__PbFILEXc32894c3
@@ -130,9 +132,9 @@ public struct Pb__FILE: LifelineMessages.Message {
 /// Nested types that are called like types of outer scopes.
 public struct Outer: LifelineMessages.Message {
     public var own: TestProtos.Outer.Unpackaged {
-        _read { yield TestProtos.Outer.Unpackaged(_reading: _message.pointee.own, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield TestProtos.Outer.Unpackaged(_reading: _message.pointee.own, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `own` is set.
     public var hasOwn: Bool { _message.pointee.own != nil }
@@ -140,9 +142,9 @@ public struct Outer: LifelineMessages.Message {
     public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
     public var outer: TestProtos.Unpackaged {
-        _read { yield TestProtos.Unpackaged(_reading: _message.pointee.outer, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield TestProtos.Unpackaged(_reading: _message.pointee.outer, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `outer` is set.
     public var hasOuter: Bool { _message.pointee.outer != nil }
@@ -150,9 +152,9 @@ public struct Outer: LifelineMessages.Message {
     public mutating func clearOuter() { _mutableFields().pointee.outer = nil }
 
     public var outers: LifelineMessages.MapField<Int32, TestProtos.Unpackaged> {
-        _read { yield LifelineMessages.MapField<Int32, TestProtos.Unpackaged>(_in: _message, entries: _message.pointee.outers, count: _message.pointee.n_outers) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, TestProtos.Unpackaged>(_in: _message.untyped, entries: _message.pointee.outers, count: _message.pointee.n_outers) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var ownKind: TestProtos.Outer.UnpackagedKind {
@@ -166,9 +168,9 @@ public struct Outer: LifelineMessages.Message {
     }
 
     public var outermost: TestProtos.Outer {
-        _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
     /// Whether `outermost` is set.
     public var hasOutermost: Bool { _message.pointee.outermost != nil }
@@ -215,9 +217,9 @@ public struct Outer: LifelineMessages.Message {
 
     public struct Outer: LifelineMessages.Message {
         public var inner: TestProtos.Outer.Outer.Outer {
-            _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.inner, in: _message) }
-            set { _message[message: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+            _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.inner, in: _message.untyped) }
+            set { _message.untyped[message: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
         }
         /// Whether `inner` is set.
         public var hasInner: Bool { _message.pointee.inner != nil }
@@ -226,9 +228,9 @@ public struct Outer: LifelineMessages.Message {
 
         public struct Outer: LifelineMessages.Message {
             public var outermost: TestProtos.Outer {
-                _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
-                set { _message[message: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+                _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message.untyped) }
+                set { _message.untyped[message: 0, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
             }
             /// Whether `outermost` is set.
             public var hasOutermost: Bool { _message.pointee.outermost != nil }
@@ -236,9 +238,9 @@ public struct Outer: LifelineMessages.Message {
             public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
             public var middle: TestProtos.Outer.Outer {
-                _read { yield TestProtos.Outer.Outer(_reading: _message.pointee.middle, in: _message) }
-                set { _message[message: 1, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+                _read { yield TestProtos.Outer.Outer(_reading: _message.pointee.middle, in: _message.untyped) }
+                set { _message.untyped[message: 1, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
             }
             /// Whether `middle` is set.
             public var hasMiddle: Bool { _message.pointee.middle != nil }
@@ -246,9 +248,9 @@ public struct Outer: LifelineMessages.Message {
             public mutating func clearMiddle() { _mutableFields().pointee.middle = nil }
 
             public var own: TestProtos.Outer.Outer.Outer {
-                _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.own, in: _message) }
-                set { _message[message: 2, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+                _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.own, in: _message.untyped) }
+                set { _message.untyped[message: 2, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
             }
             /// Whether `own` is set.
             public var hasOwn: Bool { _message.pointee.own != nil }

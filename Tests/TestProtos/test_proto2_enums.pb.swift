@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Aliases, of which the first name counts.
 public enum Test_Proto2_Alias: LifelineMessages.ProtobufEnum {
@@ -78,15 +78,15 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     public mutating func clearAlias() { _mutableFields().pointee.has_alias = 0 }
 
     public var aliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
-        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.aliases, count: _message.pointee.n_aliases) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message.untyped, _message.pointee.aliases, count: _message.pointee.n_aliases) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var packedAliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
-        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.packed_aliases, count: _message.pointee.n_packed_aliases) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message.untyped, _message.pointee.packed_aliases, count: _message.pointee.n_packed_aliases) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var single: Test_Proto2_Single {
@@ -134,15 +134,15 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
     public var colors: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.colors, count: _message.pointee.n_colors) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message.untyped, _message.pointee.colors, count: _message.pointee.n_colors) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var singular: Test_Scalars_Proto3_Singular {
-        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.singular, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.singular, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
     /// Whether `singular` is set.
     public var hasSingular: Bool { _message.pointee.singular != nil }

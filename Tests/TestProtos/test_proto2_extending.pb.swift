@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Extending_Size: LifelineMessages.ProtobufEnum {
     case small // = 1
@@ -45,9 +45,9 @@ public struct Test_Extending_Weight: LifelineMessages.Message {
     public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
 
     public var below: Test_Extending_Weight {
-        _read { yield Test_Extending_Weight(_reading: _message.pointee.below, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Extending_Weight(_reading: _message.pointee.below, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `below` is set.
     public var hasBelow: Bool { _message.pointee.below != nil }
@@ -77,8 +77,8 @@ public struct Test_Extending_Pair: LifelineMessages.Message {
     public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
     public var right: String {
-        get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.has_right != 0 ? _message.untyped.string(_message.pointee.right) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.has_right != 0 }
@@ -86,8 +86,8 @@ public struct Test_Extending_Pair: LifelineMessages.Message {
     public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.right, body)
+        guard _message.pointee.has_right != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.right, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Pair
@@ -147,9 +147,9 @@ public struct Test_Extending_Scope: LifelineMessages.Message {
     public enum Extensions {
         public struct scope: LifelineMessages.MessageExtension {
             public var value: Test_Extending_Scope {
-                _read { yield Test_Extending_Scope(_reading: _message.pointee.value, in: _message) }
-                set { _message[message: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+                _read { yield Test_Extending_Scope(_reading: _message.pointee.value, in: _message.untyped) }
+                set { _message.untyped[message: 0, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
             public var hasValue: Bool { _message.pointee.value != nil }
@@ -167,9 +167,9 @@ public struct Test_Extending_Scope: LifelineMessages.Message {
 
         public struct self_: LifelineMessages.MessageExtension {
             public var value: LifelineMessages.RepeatedField<Int32> {
-                _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-                set { _message[collection: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+                _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+                set { _message.untyped[collection: 0, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
             }
 
             public typealias _Extended = Test_Extending_Weight
@@ -203,8 +203,8 @@ public struct Test_Extending_Set: LifelineMessages.Message {
 
 public struct Test_Extending_Entry: LifelineMessages.Message {
     public var text: String {
-        get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_text != 0 ? _message.untyped.string(_message.pointee.text) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `text` is set.
     public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -212,14 +212,14 @@ public struct Test_Extending_Entry: LifelineMessages.Message {
     public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        guard _message.pointee.has_text != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public var set: Test_Extending_Set {
-        _read { yield Test_Extending_Set(_reading: _message.pointee.set, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Extending_Set(_reading: _message.pointee.set, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `set` is set.
     public var hasSet: Bool { _message.pointee.set != nil }
@@ -229,9 +229,9 @@ public struct Test_Extending_Entry: LifelineMessages.Message {
     public enum Extensions {
         public struct entry: LifelineMessages.MessageExtension {
             public var value: Test_Extending_Entry {
-                _read { yield Test_Extending_Entry(_reading: _message.pointee.value, in: _message) }
-                set { _message[message: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+                _read { yield Test_Extending_Entry(_reading: _message.pointee.value, in: _message.untyped) }
+                set { _message.untyped[message: 0, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
             public var hasValue: Bool { _message.pointee.value != nil }
@@ -444,8 +444,8 @@ public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtensio
 /// Greets.
 public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "hello" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "hello" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -453,8 +453,8 @@ public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtens
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "hello", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "hello", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -468,8 +468,8 @@ public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtens
 
 public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
     public var value: [Swift.UInt8] {
-        get { _message.pointee.has_value != 0 ? _message.bytes(_message.pointee.value) : [] }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.bytes(_message.pointee.value) : [] }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -478,7 +478,7 @@ public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExte
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_value != 0 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.value, body)
+        return try _message.untyped.withSpan(_message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -653,9 +653,9 @@ public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension
 
 public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
     public var value: Test_Extending_Weight {
-        _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
@@ -673,9 +673,9 @@ public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtensio
 
 public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
     public var value: Test_Extending_Pair {
-        _read { yield Test_Extending_Pair(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Extending_Pair(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
@@ -693,9 +693,9 @@ public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension 
 
 public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -709,9 +709,9 @@ public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtensi
 
 public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -725,9 +725,9 @@ public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.Message
 
 public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<Test_Extending_Size> {
-        _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -741,9 +741,9 @@ public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension
 
 public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -757,9 +757,9 @@ public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension
 
 public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<Test_Extending_Weight> {
-        _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -773,9 +773,9 @@ public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtensi
 
 public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<Test_Extending_Spot> {
-        _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -790,8 +790,8 @@ public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension 
 /// The same name as that of the field that it stands beside.
 public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -799,8 +799,8 @@ public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension 
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -814,9 +814,9 @@ public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension 
 
 public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
     public var value: Test_Scalars_Proto3_Singular {
-        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
@@ -834,8 +834,8 @@ public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtens
 
 public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -843,8 +843,8 @@ public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension 
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Extending_Weight
@@ -858,9 +858,9 @@ public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension 
 
 public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
     public var value: Test_Extending_Weight {
-        _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }

@@ -5,7 +5,7 @@ public import CTestProtos
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Proto2_Marker: LifelineMessages.Message {
     public var weight: Int32 {
@@ -31,8 +31,8 @@ public struct Test_Proto2_Marker: LifelineMessages.Message {
 
 public struct Test_Proto2_Extendable: LifelineMessages.Message {
     public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_name != 0 ? _message.untyped.string(_message.pointee.name) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -40,8 +40,8 @@ public struct Test_Proto2_Extendable: LifelineMessages.Message {
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        guard _message.pointee.has_name != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public struct Scope: LifelineMessages.Message {
@@ -61,9 +61,9 @@ public struct Test_Proto2_Extendable: LifelineMessages.Message {
         public enum Extensions {
             public struct scoped: LifelineMessages.MessageExtension {
                 public var value: Test_Proto2_Extendable.Scope {
-                    _read { yield Test_Proto2_Extendable.Scope(_reading: _message.pointee.value, in: _message) }
-                    set { _message[message: 0, of: Self._table] = newValue }
-                    @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+                    _read { yield Test_Proto2_Extendable.Scope(_reading: _message.pointee.value, in: _message.untyped) }
+                    set { _message.untyped[message: 0, of: Self._table] = newValue }
+                    @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
                 }
                 /// Whether `value` is set.
                 public var hasValue: Bool { _message.pointee.value != nil }
@@ -99,8 +99,8 @@ public struct Test_Proto2_Extendable: LifelineMessages.Message {
 
 public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value != 0 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -108,8 +108,8 @@ public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -123,9 +123,9 @@ public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
 
 public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
     public var value: Test_Proto2_Marker {
-        _read { yield Test_Proto2_Marker(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Proto2_Marker(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
@@ -166,9 +166,9 @@ public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
 
 public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable

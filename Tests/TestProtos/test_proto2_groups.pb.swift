@@ -4,14 +4,14 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Groups: messages that are encoded between two tags, without a length.
 public struct Test_Proto2_Groups: LifelineMessages.Message {
     public var single: Test_Proto2_Groups.Single {
-        _read { yield Test_Proto2_Groups.Single(_reading: _message.pointee.single, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Proto2_Groups.Single(_reading: _message.pointee.single, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `single` is set.
     public var hasSingle: Bool { _message.pointee.single != nil }
@@ -19,15 +19,15 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
     public mutating func clearSingle() { _mutableFields().pointee.single = nil }
 
     public var many: LifelineMessages.RepeatedField<Test_Proto2_Groups.Many> {
-        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Many>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Many>(_in: _message.untyped, _message.pointee.many, count: _message.pointee.n_many) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var chosen: Test_Proto2_Groups.Chosen {
-        _read { yield Test_Proto2_Groups.Chosen(_reading: _message.pointee.choice_case.rawValue == 16 ? _message.pointee.chosen : nil, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Proto2_Groups.Chosen(_reading: _message.pointee.choice_case.rawValue == 16 ? _message.pointee.chosen : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
     public var other: Int32 {
@@ -40,9 +40,9 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
     }
 
     public var far: Test_Proto2_Groups.Far {
-        _read { yield Test_Proto2_Groups.Far(_reading: _message.pointee.far, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Test_Proto2_Groups.Far(_reading: _message.pointee.far, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
     /// Whether `far` is set.
     public var hasFar: Bool { _message.pointee.far != nil }
@@ -65,7 +65,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
     public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
-            case 16: .chosen(Test_Proto2_Groups.Chosen(_reading: _message.pointee.chosen, in: _message))
+            case 16: .chosen(Test_Proto2_Groups.Chosen(_reading: _message.pointee.chosen, in: _message.untyped))
             case 17: .other(self.other)
             default: nil
             }
@@ -100,8 +100,8 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         public var text: String {
-            get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.pointee.has_text != 0 ? _message.untyped.string(_message.pointee.text) : "" }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `text` is set.
         public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -109,14 +109,14 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.text, body)
+            guard _message.pointee.has_text != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.text, body)
         }
 
         public var below: Test_Proto2_Groups {
-            _read { yield Test_Proto2_Groups(_reading: _message.pointee.below, in: _message) }
-            set { _message[message: 2, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+            _read { yield Test_Proto2_Groups(_reading: _message.pointee.below, in: _message.untyped) }
+            set { _message.untyped[message: 2, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
         }
         /// Whether `below` is set.
         public var hasBelow: Bool { _message.pointee.below != nil }
@@ -124,9 +124,9 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
         public var inner: LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner> {
-            _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner>(_in: _message, _message.pointee.inner, count: _message.pointee.n_inner) }
-            set { _message[collection: 3, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner>(_in: _message.untyped, _message.pointee.inner, count: _message.pointee.n_inner) }
+            set { _message.untyped[collection: 3, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
         }
 
         /// The same number as the group's own.
@@ -145,9 +145,9 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
             public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
             public var counts: LifelineMessages.MapField<String, Int32> {
-                _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.counts, count: _message.pointee.n_counts) }
-                set { _message[collection: 1, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+                _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.counts, count: _message.pointee.n_counts) }
+                set { _message.untyped[collection: 1, of: Self._table] = newValue }
+                @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
             }
 
             public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7
@@ -168,9 +168,9 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
 
     public struct Many: LifelineMessages.Message {
         public var numbers: LifelineMessages.RepeatedField<Int32> {
-            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
-            set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.numbers, count: _message.pointee.n_numbers) }
+            set { _message.untyped[collection: 0, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ManyXafccc7c2
@@ -183,8 +183,8 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
 
     public struct Chosen: LifelineMessages.Message {
         public var content: [Swift.UInt8] {
-            get { _message.pointee.has_content != 0 ? _message.bytes(_message.pointee.content) : [] }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.pointee.has_content != 0 ? _message.untyped.bytes(_message.pointee.content) : [] }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `content` is set.
         public var hasContent: Bool { _message.pointee.has_content != 0 }
@@ -193,7 +193,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         /// Calls `body` with the bytes of `content`, without a copy.
         public func withContentSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_content != 0 else { return try body([Swift.UInt8]().span) }
-            return try _message.withSpan(_message.pointee.content, body)
+            return try _message.untyped.withSpan(_message.pointee.content, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ChosenX41ddd9e3

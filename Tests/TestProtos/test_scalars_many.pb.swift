@@ -4,68 +4,80 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// More fields than fit the fast paths: numbers dense, then sparse, up to protobuf's highest.
 public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     public var field1: Double {
         get { _message.pointee.field_1 }
         set { _mutableFields().pointee.field_1 = newValue }
+        _modify { yield &_mutableFields().pointee.field_1 }
     }
 
     public var field2: Float {
         get { _message.pointee.field_2 }
         set { _mutableFields().pointee.field_2 = newValue }
+        _modify { yield &_mutableFields().pointee.field_2 }
     }
 
     public var field3: Int32 {
         get { _message.pointee.field_3 }
         set { _mutableFields().pointee.field_3 = newValue }
+        _modify { yield &_mutableFields().pointee.field_3 }
     }
 
     public var field4: Int64 {
         get { _message.pointee.field_4 }
         set { _mutableFields().pointee.field_4 = newValue }
+        _modify { yield &_mutableFields().pointee.field_4 }
     }
 
     public var field5: UInt32 {
         get { _message.pointee.field_5 }
         set { _mutableFields().pointee.field_5 = newValue }
+        _modify { yield &_mutableFields().pointee.field_5 }
     }
 
     public var field6: UInt64 {
         get { _message.pointee.field_6 }
         set { _mutableFields().pointee.field_6 = newValue }
+        _modify { yield &_mutableFields().pointee.field_6 }
     }
 
     public var field7: Int32 {
         get { _message.pointee.field_7 }
         set { _mutableFields().pointee.field_7 = newValue }
+        _modify { yield &_mutableFields().pointee.field_7 }
     }
 
     public var field8: Int64 {
         get { _message.pointee.field_8 }
         set { _mutableFields().pointee.field_8 = newValue }
+        _modify { yield &_mutableFields().pointee.field_8 }
     }
 
     public var field9: UInt32 {
         get { _message.pointee.field_9 }
         set { _mutableFields().pointee.field_9 = newValue }
+        _modify { yield &_mutableFields().pointee.field_9 }
     }
 
     public var field10: UInt64 {
         get { _message.pointee.field_10 }
         set { _mutableFields().pointee.field_10 = newValue }
+        _modify { yield &_mutableFields().pointee.field_10 }
     }
 
     public var field11: Int32 {
         get { _message.pointee.field_11 }
         set { _mutableFields().pointee.field_11 = newValue }
+        _modify { yield &_mutableFields().pointee.field_11 }
     }
 
     public var field12: Int64 {
         get { _message.pointee.field_12 }
         set { _mutableFields().pointee.field_12 = newValue }
+        _modify { yield &_mutableFields().pointee.field_12 }
     }
 
     public var field13: Bool {
@@ -74,81 +86,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field14: String {
-        get { _message.string(_message.pointee.field_14) }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_14) }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `field14`, without a copy.
     public func withField14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_14, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_14, body)
     }
 
     public var field15: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_15) }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_15) }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field15`, without a copy.
     public func withField15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_15, body)
+        return try _message.untyped.withSpan(_message.pointee.field_15, body)
     }
 
     public var field16: Double {
         get { _message.pointee.field_16 }
         set { _mutableFields().pointee.field_16 = newValue }
+        _modify { yield &_mutableFields().pointee.field_16 }
     }
 
     public var field17: Float {
         get { _message.pointee.field_17 }
         set { _mutableFields().pointee.field_17 = newValue }
+        _modify { yield &_mutableFields().pointee.field_17 }
     }
 
     public var field18: Int32 {
         get { _message.pointee.field_18 }
         set { _mutableFields().pointee.field_18 = newValue }
+        _modify { yield &_mutableFields().pointee.field_18 }
     }
 
     public var field19: Int64 {
         get { _message.pointee.field_19 }
         set { _mutableFields().pointee.field_19 = newValue }
+        _modify { yield &_mutableFields().pointee.field_19 }
     }
 
     public var field20: UInt32 {
         get { _message.pointee.field_20 }
         set { _mutableFields().pointee.field_20 = newValue }
+        _modify { yield &_mutableFields().pointee.field_20 }
     }
 
     public var field21: UInt64 {
         get { _message.pointee.field_21 }
         set { _mutableFields().pointee.field_21 = newValue }
+        _modify { yield &_mutableFields().pointee.field_21 }
     }
 
     public var field22: Int32 {
         get { _message.pointee.field_22 }
         set { _mutableFields().pointee.field_22 = newValue }
+        _modify { yield &_mutableFields().pointee.field_22 }
     }
 
     public var field23: Int64 {
         get { _message.pointee.field_23 }
         set { _mutableFields().pointee.field_23 = newValue }
+        _modify { yield &_mutableFields().pointee.field_23 }
     }
 
     public var field24: UInt32 {
         get { _message.pointee.field_24 }
         set { _mutableFields().pointee.field_24 = newValue }
+        _modify { yield &_mutableFields().pointee.field_24 }
     }
 
     public var field25: UInt64 {
         get { _message.pointee.field_25 }
         set { _mutableFields().pointee.field_25 = newValue }
+        _modify { yield &_mutableFields().pointee.field_25 }
     }
 
     public var field26: Int32 {
         get { _message.pointee.field_26 }
         set { _mutableFields().pointee.field_26 = newValue }
+        _modify { yield &_mutableFields().pointee.field_26 }
     }
 
     public var field27: Int64 {
         get { _message.pointee.field_27 }
         set { _mutableFields().pointee.field_27 = newValue }
+        _modify { yield &_mutableFields().pointee.field_27 }
     }
 
     public var field28: Bool {
@@ -157,81 +181,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field29: String {
-        get { _message.string(_message.pointee.field_29) }
-        set { _message.assign(newValue, to: 28, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_29) }
+        set { _message.untyped.assign(newValue, to: 28, of: Self._table) }
     }
     /// Calls `body` with the text of `field29`, without a copy.
     public func withField29UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_29, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_29, body)
     }
 
     public var field30: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_30) }
-        set { _message.assign(newValue, to: 29, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_30) }
+        set { _message.untyped.assign(newValue, to: 29, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field30`, without a copy.
     public func withField30Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_30, body)
+        return try _message.untyped.withSpan(_message.pointee.field_30, body)
     }
 
     public var field31: Double {
         get { _message.pointee.field_31 }
         set { _mutableFields().pointee.field_31 = newValue }
+        _modify { yield &_mutableFields().pointee.field_31 }
     }
 
     public var field32: Float {
         get { _message.pointee.field_32 }
         set { _mutableFields().pointee.field_32 = newValue }
+        _modify { yield &_mutableFields().pointee.field_32 }
     }
 
     public var field33: Int32 {
         get { _message.pointee.field_33 }
         set { _mutableFields().pointee.field_33 = newValue }
+        _modify { yield &_mutableFields().pointee.field_33 }
     }
 
     public var field34: Int64 {
         get { _message.pointee.field_34 }
         set { _mutableFields().pointee.field_34 = newValue }
+        _modify { yield &_mutableFields().pointee.field_34 }
     }
 
     public var field35: UInt32 {
         get { _message.pointee.field_35 }
         set { _mutableFields().pointee.field_35 = newValue }
+        _modify { yield &_mutableFields().pointee.field_35 }
     }
 
     public var field36: UInt64 {
         get { _message.pointee.field_36 }
         set { _mutableFields().pointee.field_36 = newValue }
+        _modify { yield &_mutableFields().pointee.field_36 }
     }
 
     public var field37: Int32 {
         get { _message.pointee.field_37 }
         set { _mutableFields().pointee.field_37 = newValue }
+        _modify { yield &_mutableFields().pointee.field_37 }
     }
 
     public var field38: Int64 {
         get { _message.pointee.field_38 }
         set { _mutableFields().pointee.field_38 = newValue }
+        _modify { yield &_mutableFields().pointee.field_38 }
     }
 
     public var field39: UInt32 {
         get { _message.pointee.field_39 }
         set { _mutableFields().pointee.field_39 = newValue }
+        _modify { yield &_mutableFields().pointee.field_39 }
     }
 
     public var field40: UInt64 {
         get { _message.pointee.field_40 }
         set { _mutableFields().pointee.field_40 = newValue }
+        _modify { yield &_mutableFields().pointee.field_40 }
     }
 
     public var field41: Int32 {
         get { _message.pointee.field_41 }
         set { _mutableFields().pointee.field_41 = newValue }
+        _modify { yield &_mutableFields().pointee.field_41 }
     }
 
     public var field42: Int64 {
         get { _message.pointee.field_42 }
         set { _mutableFields().pointee.field_42 = newValue }
+        _modify { yield &_mutableFields().pointee.field_42 }
     }
 
     public var field43: Bool {
@@ -240,81 +276,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field44: String {
-        get { _message.string(_message.pointee.field_44) }
-        set { _message.assign(newValue, to: 43, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_44) }
+        set { _message.untyped.assign(newValue, to: 43, of: Self._table) }
     }
     /// Calls `body` with the text of `field44`, without a copy.
     public func withField44UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_44, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_44, body)
     }
 
     public var field45: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_45) }
-        set { _message.assign(newValue, to: 44, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_45) }
+        set { _message.untyped.assign(newValue, to: 44, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field45`, without a copy.
     public func withField45Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_45, body)
+        return try _message.untyped.withSpan(_message.pointee.field_45, body)
     }
 
     public var field46: Double {
         get { _message.pointee.field_46 }
         set { _mutableFields().pointee.field_46 = newValue }
+        _modify { yield &_mutableFields().pointee.field_46 }
     }
 
     public var field47: Float {
         get { _message.pointee.field_47 }
         set { _mutableFields().pointee.field_47 = newValue }
+        _modify { yield &_mutableFields().pointee.field_47 }
     }
 
     public var field48: Int32 {
         get { _message.pointee.field_48 }
         set { _mutableFields().pointee.field_48 = newValue }
+        _modify { yield &_mutableFields().pointee.field_48 }
     }
 
     public var field49: Int64 {
         get { _message.pointee.field_49 }
         set { _mutableFields().pointee.field_49 = newValue }
+        _modify { yield &_mutableFields().pointee.field_49 }
     }
 
     public var field50: UInt32 {
         get { _message.pointee.field_50 }
         set { _mutableFields().pointee.field_50 = newValue }
+        _modify { yield &_mutableFields().pointee.field_50 }
     }
 
     public var field51: UInt64 {
         get { _message.pointee.field_51 }
         set { _mutableFields().pointee.field_51 = newValue }
+        _modify { yield &_mutableFields().pointee.field_51 }
     }
 
     public var field52: Int32 {
         get { _message.pointee.field_52 }
         set { _mutableFields().pointee.field_52 = newValue }
+        _modify { yield &_mutableFields().pointee.field_52 }
     }
 
     public var field53: Int64 {
         get { _message.pointee.field_53 }
         set { _mutableFields().pointee.field_53 = newValue }
+        _modify { yield &_mutableFields().pointee.field_53 }
     }
 
     public var field54: UInt32 {
         get { _message.pointee.field_54 }
         set { _mutableFields().pointee.field_54 = newValue }
+        _modify { yield &_mutableFields().pointee.field_54 }
     }
 
     public var field55: UInt64 {
         get { _message.pointee.field_55 }
         set { _mutableFields().pointee.field_55 = newValue }
+        _modify { yield &_mutableFields().pointee.field_55 }
     }
 
     public var field56: Int32 {
         get { _message.pointee.field_56 }
         set { _mutableFields().pointee.field_56 = newValue }
+        _modify { yield &_mutableFields().pointee.field_56 }
     }
 
     public var field57: Int64 {
         get { _message.pointee.field_57 }
         set { _mutableFields().pointee.field_57 = newValue }
+        _modify { yield &_mutableFields().pointee.field_57 }
     }
 
     public var field58: Bool {
@@ -323,81 +371,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field59: String {
-        get { _message.string(_message.pointee.field_59) }
-        set { _message.assign(newValue, to: 58, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_59) }
+        set { _message.untyped.assign(newValue, to: 58, of: Self._table) }
     }
     /// Calls `body` with the text of `field59`, without a copy.
     public func withField59UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_59, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_59, body)
     }
 
     public var field60: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_60) }
-        set { _message.assign(newValue, to: 59, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_60) }
+        set { _message.untyped.assign(newValue, to: 59, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field60`, without a copy.
     public func withField60Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_60, body)
+        return try _message.untyped.withSpan(_message.pointee.field_60, body)
     }
 
     public var field61: Double {
         get { _message.pointee.field_61 }
         set { _mutableFields().pointee.field_61 = newValue }
+        _modify { yield &_mutableFields().pointee.field_61 }
     }
 
     public var field62: Float {
         get { _message.pointee.field_62 }
         set { _mutableFields().pointee.field_62 = newValue }
+        _modify { yield &_mutableFields().pointee.field_62 }
     }
 
     public var field63: Int32 {
         get { _message.pointee.field_63 }
         set { _mutableFields().pointee.field_63 = newValue }
+        _modify { yield &_mutableFields().pointee.field_63 }
     }
 
     public var field64: Int64 {
         get { _message.pointee.field_64 }
         set { _mutableFields().pointee.field_64 = newValue }
+        _modify { yield &_mutableFields().pointee.field_64 }
     }
 
     public var field65: UInt32 {
         get { _message.pointee.field_65 }
         set { _mutableFields().pointee.field_65 = newValue }
+        _modify { yield &_mutableFields().pointee.field_65 }
     }
 
     public var field66: UInt64 {
         get { _message.pointee.field_66 }
         set { _mutableFields().pointee.field_66 = newValue }
+        _modify { yield &_mutableFields().pointee.field_66 }
     }
 
     public var field67: Int32 {
         get { _message.pointee.field_67 }
         set { _mutableFields().pointee.field_67 = newValue }
+        _modify { yield &_mutableFields().pointee.field_67 }
     }
 
     public var field68: Int64 {
         get { _message.pointee.field_68 }
         set { _mutableFields().pointee.field_68 = newValue }
+        _modify { yield &_mutableFields().pointee.field_68 }
     }
 
     public var field69: UInt32 {
         get { _message.pointee.field_69 }
         set { _mutableFields().pointee.field_69 = newValue }
+        _modify { yield &_mutableFields().pointee.field_69 }
     }
 
     public var field70: UInt64 {
         get { _message.pointee.field_70 }
         set { _mutableFields().pointee.field_70 = newValue }
+        _modify { yield &_mutableFields().pointee.field_70 }
     }
 
     public var field71: Int32 {
         get { _message.pointee.field_71 }
         set { _mutableFields().pointee.field_71 = newValue }
+        _modify { yield &_mutableFields().pointee.field_71 }
     }
 
     public var field72: Int64 {
         get { _message.pointee.field_72 }
         set { _mutableFields().pointee.field_72 = newValue }
+        _modify { yield &_mutableFields().pointee.field_72 }
     }
 
     public var field73: Bool {
@@ -406,81 +466,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field74: String {
-        get { _message.string(_message.pointee.field_74) }
-        set { _message.assign(newValue, to: 73, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_74) }
+        set { _message.untyped.assign(newValue, to: 73, of: Self._table) }
     }
     /// Calls `body` with the text of `field74`, without a copy.
     public func withField74UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_74, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_74, body)
     }
 
     public var field75: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_75) }
-        set { _message.assign(newValue, to: 74, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_75) }
+        set { _message.untyped.assign(newValue, to: 74, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field75`, without a copy.
     public func withField75Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_75, body)
+        return try _message.untyped.withSpan(_message.pointee.field_75, body)
     }
 
     public var field76: Double {
         get { _message.pointee.field_76 }
         set { _mutableFields().pointee.field_76 = newValue }
+        _modify { yield &_mutableFields().pointee.field_76 }
     }
 
     public var field77: Float {
         get { _message.pointee.field_77 }
         set { _mutableFields().pointee.field_77 = newValue }
+        _modify { yield &_mutableFields().pointee.field_77 }
     }
 
     public var field78: Int32 {
         get { _message.pointee.field_78 }
         set { _mutableFields().pointee.field_78 = newValue }
+        _modify { yield &_mutableFields().pointee.field_78 }
     }
 
     public var field79: Int64 {
         get { _message.pointee.field_79 }
         set { _mutableFields().pointee.field_79 = newValue }
+        _modify { yield &_mutableFields().pointee.field_79 }
     }
 
     public var field80: UInt32 {
         get { _message.pointee.field_80 }
         set { _mutableFields().pointee.field_80 = newValue }
+        _modify { yield &_mutableFields().pointee.field_80 }
     }
 
     public var field81: UInt64 {
         get { _message.pointee.field_81 }
         set { _mutableFields().pointee.field_81 = newValue }
+        _modify { yield &_mutableFields().pointee.field_81 }
     }
 
     public var field82: Int32 {
         get { _message.pointee.field_82 }
         set { _mutableFields().pointee.field_82 = newValue }
+        _modify { yield &_mutableFields().pointee.field_82 }
     }
 
     public var field83: Int64 {
         get { _message.pointee.field_83 }
         set { _mutableFields().pointee.field_83 = newValue }
+        _modify { yield &_mutableFields().pointee.field_83 }
     }
 
     public var field84: UInt32 {
         get { _message.pointee.field_84 }
         set { _mutableFields().pointee.field_84 = newValue }
+        _modify { yield &_mutableFields().pointee.field_84 }
     }
 
     public var field85: UInt64 {
         get { _message.pointee.field_85 }
         set { _mutableFields().pointee.field_85 = newValue }
+        _modify { yield &_mutableFields().pointee.field_85 }
     }
 
     public var field86: Int32 {
         get { _message.pointee.field_86 }
         set { _mutableFields().pointee.field_86 = newValue }
+        _modify { yield &_mutableFields().pointee.field_86 }
     }
 
     public var field87: Int64 {
         get { _message.pointee.field_87 }
         set { _mutableFields().pointee.field_87 = newValue }
+        _modify { yield &_mutableFields().pointee.field_87 }
     }
 
     public var field88: Bool {
@@ -489,81 +561,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field89: String {
-        get { _message.string(_message.pointee.field_89) }
-        set { _message.assign(newValue, to: 88, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_89) }
+        set { _message.untyped.assign(newValue, to: 88, of: Self._table) }
     }
     /// Calls `body` with the text of `field89`, without a copy.
     public func withField89UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_89, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_89, body)
     }
 
     public var field90: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_90) }
-        set { _message.assign(newValue, to: 89, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_90) }
+        set { _message.untyped.assign(newValue, to: 89, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field90`, without a copy.
     public func withField90Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_90, body)
+        return try _message.untyped.withSpan(_message.pointee.field_90, body)
     }
 
     public var field91: Double {
         get { _message.pointee.field_91 }
         set { _mutableFields().pointee.field_91 = newValue }
+        _modify { yield &_mutableFields().pointee.field_91 }
     }
 
     public var field92: Float {
         get { _message.pointee.field_92 }
         set { _mutableFields().pointee.field_92 = newValue }
+        _modify { yield &_mutableFields().pointee.field_92 }
     }
 
     public var field93: Int32 {
         get { _message.pointee.field_93 }
         set { _mutableFields().pointee.field_93 = newValue }
+        _modify { yield &_mutableFields().pointee.field_93 }
     }
 
     public var field94: Int64 {
         get { _message.pointee.field_94 }
         set { _mutableFields().pointee.field_94 = newValue }
+        _modify { yield &_mutableFields().pointee.field_94 }
     }
 
     public var field95: UInt32 {
         get { _message.pointee.field_95 }
         set { _mutableFields().pointee.field_95 = newValue }
+        _modify { yield &_mutableFields().pointee.field_95 }
     }
 
     public var field96: UInt64 {
         get { _message.pointee.field_96 }
         set { _mutableFields().pointee.field_96 = newValue }
+        _modify { yield &_mutableFields().pointee.field_96 }
     }
 
     public var field97: Int32 {
         get { _message.pointee.field_97 }
         set { _mutableFields().pointee.field_97 = newValue }
+        _modify { yield &_mutableFields().pointee.field_97 }
     }
 
     public var field98: Int64 {
         get { _message.pointee.field_98 }
         set { _mutableFields().pointee.field_98 = newValue }
+        _modify { yield &_mutableFields().pointee.field_98 }
     }
 
     public var field99: UInt32 {
         get { _message.pointee.field_99 }
         set { _mutableFields().pointee.field_99 = newValue }
+        _modify { yield &_mutableFields().pointee.field_99 }
     }
 
     public var field100: UInt64 {
         get { _message.pointee.field_100 }
         set { _mutableFields().pointee.field_100 = newValue }
+        _modify { yield &_mutableFields().pointee.field_100 }
     }
 
     public var field101: Int32 {
         get { _message.pointee.field_101 }
         set { _mutableFields().pointee.field_101 = newValue }
+        _modify { yield &_mutableFields().pointee.field_101 }
     }
 
     public var field102: Int64 {
         get { _message.pointee.field_102 }
         set { _mutableFields().pointee.field_102 = newValue }
+        _modify { yield &_mutableFields().pointee.field_102 }
     }
 
     public var field103: Bool {
@@ -572,81 +656,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field104: String {
-        get { _message.string(_message.pointee.field_104) }
-        set { _message.assign(newValue, to: 103, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_104) }
+        set { _message.untyped.assign(newValue, to: 103, of: Self._table) }
     }
     /// Calls `body` with the text of `field104`, without a copy.
     public func withField104UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_104, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_104, body)
     }
 
     public var field105: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_105) }
-        set { _message.assign(newValue, to: 104, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_105) }
+        set { _message.untyped.assign(newValue, to: 104, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field105`, without a copy.
     public func withField105Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_105, body)
+        return try _message.untyped.withSpan(_message.pointee.field_105, body)
     }
 
     public var field106: Double {
         get { _message.pointee.field_106 }
         set { _mutableFields().pointee.field_106 = newValue }
+        _modify { yield &_mutableFields().pointee.field_106 }
     }
 
     public var field107: Float {
         get { _message.pointee.field_107 }
         set { _mutableFields().pointee.field_107 = newValue }
+        _modify { yield &_mutableFields().pointee.field_107 }
     }
 
     public var field108: Int32 {
         get { _message.pointee.field_108 }
         set { _mutableFields().pointee.field_108 = newValue }
+        _modify { yield &_mutableFields().pointee.field_108 }
     }
 
     public var field109: Int64 {
         get { _message.pointee.field_109 }
         set { _mutableFields().pointee.field_109 = newValue }
+        _modify { yield &_mutableFields().pointee.field_109 }
     }
 
     public var field110: UInt32 {
         get { _message.pointee.field_110 }
         set { _mutableFields().pointee.field_110 = newValue }
+        _modify { yield &_mutableFields().pointee.field_110 }
     }
 
     public var field111: UInt64 {
         get { _message.pointee.field_111 }
         set { _mutableFields().pointee.field_111 = newValue }
+        _modify { yield &_mutableFields().pointee.field_111 }
     }
 
     public var field112: Int32 {
         get { _message.pointee.field_112 }
         set { _mutableFields().pointee.field_112 = newValue }
+        _modify { yield &_mutableFields().pointee.field_112 }
     }
 
     public var field113: Int64 {
         get { _message.pointee.field_113 }
         set { _mutableFields().pointee.field_113 = newValue }
+        _modify { yield &_mutableFields().pointee.field_113 }
     }
 
     public var field114: UInt32 {
         get { _message.pointee.field_114 }
         set { _mutableFields().pointee.field_114 = newValue }
+        _modify { yield &_mutableFields().pointee.field_114 }
     }
 
     public var field115: UInt64 {
         get { _message.pointee.field_115 }
         set { _mutableFields().pointee.field_115 = newValue }
+        _modify { yield &_mutableFields().pointee.field_115 }
     }
 
     public var field116: Int32 {
         get { _message.pointee.field_116 }
         set { _mutableFields().pointee.field_116 = newValue }
+        _modify { yield &_mutableFields().pointee.field_116 }
     }
 
     public var field117: Int64 {
         get { _message.pointee.field_117 }
         set { _mutableFields().pointee.field_117 = newValue }
+        _modify { yield &_mutableFields().pointee.field_117 }
     }
 
     public var field118: Bool {
@@ -655,81 +751,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field119: String {
-        get { _message.string(_message.pointee.field_119) }
-        set { _message.assign(newValue, to: 118, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_119) }
+        set { _message.untyped.assign(newValue, to: 118, of: Self._table) }
     }
     /// Calls `body` with the text of `field119`, without a copy.
     public func withField119UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_119, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_119, body)
     }
 
     public var field120: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_120) }
-        set { _message.assign(newValue, to: 119, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_120) }
+        set { _message.untyped.assign(newValue, to: 119, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field120`, without a copy.
     public func withField120Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_120, body)
+        return try _message.untyped.withSpan(_message.pointee.field_120, body)
     }
 
     public var field121: Double {
         get { _message.pointee.field_121 }
         set { _mutableFields().pointee.field_121 = newValue }
+        _modify { yield &_mutableFields().pointee.field_121 }
     }
 
     public var field122: Float {
         get { _message.pointee.field_122 }
         set { _mutableFields().pointee.field_122 = newValue }
+        _modify { yield &_mutableFields().pointee.field_122 }
     }
 
     public var field123: Int32 {
         get { _message.pointee.field_123 }
         set { _mutableFields().pointee.field_123 = newValue }
+        _modify { yield &_mutableFields().pointee.field_123 }
     }
 
     public var field124: Int64 {
         get { _message.pointee.field_124 }
         set { _mutableFields().pointee.field_124 = newValue }
+        _modify { yield &_mutableFields().pointee.field_124 }
     }
 
     public var field125: UInt32 {
         get { _message.pointee.field_125 }
         set { _mutableFields().pointee.field_125 = newValue }
+        _modify { yield &_mutableFields().pointee.field_125 }
     }
 
     public var field126: UInt64 {
         get { _message.pointee.field_126 }
         set { _mutableFields().pointee.field_126 = newValue }
+        _modify { yield &_mutableFields().pointee.field_126 }
     }
 
     public var field127: Int32 {
         get { _message.pointee.field_127 }
         set { _mutableFields().pointee.field_127 = newValue }
+        _modify { yield &_mutableFields().pointee.field_127 }
     }
 
     public var field128: Int64 {
         get { _message.pointee.field_128 }
         set { _mutableFields().pointee.field_128 = newValue }
+        _modify { yield &_mutableFields().pointee.field_128 }
     }
 
     public var field129: UInt32 {
         get { _message.pointee.field_129 }
         set { _mutableFields().pointee.field_129 = newValue }
+        _modify { yield &_mutableFields().pointee.field_129 }
     }
 
     public var field130: UInt64 {
         get { _message.pointee.field_130 }
         set { _mutableFields().pointee.field_130 = newValue }
+        _modify { yield &_mutableFields().pointee.field_130 }
     }
 
     public var field131: Int32 {
         get { _message.pointee.field_131 }
         set { _mutableFields().pointee.field_131 = newValue }
+        _modify { yield &_mutableFields().pointee.field_131 }
     }
 
     public var field132: Int64 {
         get { _message.pointee.field_132 }
         set { _mutableFields().pointee.field_132 = newValue }
+        _modify { yield &_mutableFields().pointee.field_132 }
     }
 
     public var field133: Bool {
@@ -738,81 +846,93 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field134: String {
-        get { _message.string(_message.pointee.field_134) }
-        set { _message.assign(newValue, to: 133, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_134) }
+        set { _message.untyped.assign(newValue, to: 133, of: Self._table) }
     }
     /// Calls `body` with the text of `field134`, without a copy.
     public func withField134UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_134, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_134, body)
     }
 
     public var field135: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_135) }
-        set { _message.assign(newValue, to: 134, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_135) }
+        set { _message.untyped.assign(newValue, to: 134, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field135`, without a copy.
     public func withField135Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_135, body)
+        return try _message.untyped.withSpan(_message.pointee.field_135, body)
     }
 
     public var field136: Double {
         get { _message.pointee.field_136 }
         set { _mutableFields().pointee.field_136 = newValue }
+        _modify { yield &_mutableFields().pointee.field_136 }
     }
 
     public var field137: Float {
         get { _message.pointee.field_137 }
         set { _mutableFields().pointee.field_137 = newValue }
+        _modify { yield &_mutableFields().pointee.field_137 }
     }
 
     public var field138: Int32 {
         get { _message.pointee.field_138 }
         set { _mutableFields().pointee.field_138 = newValue }
+        _modify { yield &_mutableFields().pointee.field_138 }
     }
 
     public var field139: Int64 {
         get { _message.pointee.field_139 }
         set { _mutableFields().pointee.field_139 = newValue }
+        _modify { yield &_mutableFields().pointee.field_139 }
     }
 
     public var field140: UInt32 {
         get { _message.pointee.field_140 }
         set { _mutableFields().pointee.field_140 = newValue }
+        _modify { yield &_mutableFields().pointee.field_140 }
     }
 
     public var field141: UInt64 {
         get { _message.pointee.field_141 }
         set { _mutableFields().pointee.field_141 = newValue }
+        _modify { yield &_mutableFields().pointee.field_141 }
     }
 
     public var field142: Int32 {
         get { _message.pointee.field_142 }
         set { _mutableFields().pointee.field_142 = newValue }
+        _modify { yield &_mutableFields().pointee.field_142 }
     }
 
     public var field143: Int64 {
         get { _message.pointee.field_143 }
         set { _mutableFields().pointee.field_143 = newValue }
+        _modify { yield &_mutableFields().pointee.field_143 }
     }
 
     public var field144: UInt32 {
         get { _message.pointee.field_144 }
         set { _mutableFields().pointee.field_144 = newValue }
+        _modify { yield &_mutableFields().pointee.field_144 }
     }
 
     public var field145: UInt64 {
         get { _message.pointee.field_145 }
         set { _mutableFields().pointee.field_145 = newValue }
+        _modify { yield &_mutableFields().pointee.field_145 }
     }
 
     public var field146: Int32 {
         get { _message.pointee.field_146 }
         set { _mutableFields().pointee.field_146 = newValue }
+        _modify { yield &_mutableFields().pointee.field_146 }
     }
 
     public var field147: Int64 {
         get { _message.pointee.field_147 }
         set { _mutableFields().pointee.field_147 = newValue }
+        _modify { yield &_mutableFields().pointee.field_147 }
     }
 
     public var field148: Bool {
@@ -821,21 +941,21 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
 
     public var field149: String {
-        get { _message.string(_message.pointee.field_149) }
-        set { _message.assign(newValue, to: 148, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.field_149) }
+        set { _message.untyped.assign(newValue, to: 148, of: Self._table) }
     }
     /// Calls `body` with the text of `field149`, without a copy.
     public func withField149UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.field_149, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.field_149, body)
     }
 
     public var field150: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.field_150) }
-        set { _message.assign(newValue, to: 149, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.field_150) }
+        set { _message.untyped.assign(newValue, to: 149, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field150`, without a copy.
     public func withField150Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.field_150, body)
+        return try _message.untyped.withSpan(_message.pointee.field_150, body)
     }
 
     public var beyondTwoByteTags: Int32 {
@@ -852,27 +972,27 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     public mutating func clearBeyondTwoByteTags() { _mutableFields().pointee.has_beyond_two_byte_tags_case.rawValue = 0 }
 
     public var beforeReserved: String {
-        get { _message.string(_message.pointee.before_reserved) }
-        set { _message.assign(newValue, to: 151, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.before_reserved) }
+        set { _message.untyped.assign(newValue, to: 151, of: Self._table) }
     }
     /// Calls `body` with the text of `beforeReserved`, without a copy.
     public func withBeforeReservedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.before_reserved, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.before_reserved, body)
     }
 
     public var afterReserved: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.after_reserved, count: _message.pointee.n_after_reserved) }
-        set { _message[collection: 152, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 152, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.after_reserved, count: _message.pointee.n_after_reserved) }
+        set { _message.untyped[collection: 152, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 152, of: Self._table] }
     }
 
     public var highest: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.highest) }
-        set { _message.assign(newValue, to: 153, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.highest) }
+        set { _message.untyped.assign(newValue, to: 153, of: Self._table) }
     }
     /// Calls `body` with the bytes of `highest`, without a copy.
     public func withHighestSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.highest, body)
+        return try _message.untyped.withSpan(_message.pointee.highest, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Many__ManyFields

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Closed, sparse, and with a negative number.
 public enum Test_Scalars_Proto2_Level: LifelineMessages.ProtobufEnum {
@@ -240,8 +240,8 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     public var aString: String {
-        get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.has_a_string != 0 ? _message.untyped.string(_message.pointee.a_string) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _message.pointee.has_a_string != 0 }
@@ -249,13 +249,13 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+        guard _message.pointee.has_a_string != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.a_string, body)
     }
 
     public var aBytes: [Swift.UInt8] {
-        get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.has_a_bytes != 0 ? _message.untyped.bytes(_message.pointee.a_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
@@ -264,7 +264,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.a_bytes, body)
     }
 
     public var aLevel: Test_Scalars_Proto2_Level {
@@ -281,9 +281,9 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
     public var aPoint: Test_Scalars_Proto2_Point {
-        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.a_point != nil }
@@ -469,8 +469,8 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     public var aString: String {
-        get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.has_a_string != 0 ? _message.untyped.string(_message.pointee.a_string) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _message.pointee.has_a_string != 0 }
@@ -478,13 +478,13 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+        guard _message.pointee.has_a_string != 0 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.a_string, body)
     }
 
     public var aBytes: [Swift.UInt8] {
-        get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.has_a_bytes != 0 ? _message.untyped.bytes(_message.pointee.a_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
@@ -493,7 +493,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.a_bytes, body)
     }
 
     public var aLevel: Test_Scalars_Proto2_Level {
@@ -510,9 +510,9 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
     public var aPoint: Test_Scalars_Proto2_Point {
-        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.a_point != nil }
@@ -529,9 +529,9 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
     public var one: Test_Scalars_Proto2_Required {
-        _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.one, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.one, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `one` is set.
     public var hasOne: Bool { _message.pointee.one != nil }
@@ -539,21 +539,21 @@ public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
     public mutating func clearOne() { _mutableFields().pointee.one = nil }
 
     public var many: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required>(_in: _message.untyped, _message.pointee.many, count: _message.pointee.n_many) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var mapped: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required> {
-        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>(_in: _message.untyped, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var chosen: Test_Scalars_Proto2_Required {
-        _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var number: Int32 {
@@ -568,7 +568,7 @@ public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
     public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
-            case 4: .chosen(Test_Scalars_Proto2_Required(_reading: _message.pointee.chosen, in: _message))
+            case 4: .chosen(Test_Scalars_Proto2_Required(_reading: _message.pointee.chosen, in: _message.untyped))
             case 5: .number(self.number)
             default: nil
             }
@@ -598,105 +598,105 @@ public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto2_Unpacked: LifelineMessages.Message {
     public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.some_double, count: _message.pointee.n_some_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.some_float, count: _message.pointee.n_some_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var someString: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.some_string, count: _message.pointee.n_some_string) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
-        set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message.untyped, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
+        set { _message.untyped[collection: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 14, of: Self._table] }
     }
 
     public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
-        set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message.untyped, _message.pointee.some_level, count: _message.pointee.n_some_level) }
+        set { _message.untyped[collection: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 15, of: Self._table] }
     }
 
     public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
-        set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point>(_in: _message.untyped, _message.pointee.some_point, count: _message.pointee.n_some_point) }
+        set { _message.untyped[collection: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Unpacked
@@ -709,87 +709,87 @@ public struct Test_Scalars_Proto2_Unpacked: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto2_Packed: LifelineMessages.Message {
     public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.some_double, count: _message.pointee.n_some_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.some_float, count: _message.pointee.n_some_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message.untyped, _message.pointee.some_level, count: _message.pointee.n_some_level) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Packed
@@ -802,13 +802,13 @@ public struct Test_Scalars_Proto2_Packed: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
     public var firstIsBytes: [Swift.UInt8] {
-        get { _message.pointee.value_case.rawValue == 1 ? _message.bytes(_message.pointee.first_is_bytes) : [] }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 1 ? _message.untyped.bytes(_message.pointee.first_is_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `firstIsBytes`, without a copy.
     public func withFirstIsBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 1 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.first_is_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.first_is_bytes, body)
     }
 
     public var aDouble: Double {
@@ -929,23 +929,23 @@ public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
     }
 
     public var aString: String {
-        get { _message.pointee.value_case.rawValue == 15 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 15 ? _message.untyped.string(_message.pointee.a_string) : "" }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.value_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+        guard _message.pointee.value_case.rawValue == 15 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.a_string, body)
     }
 
     public var aBytes: [Swift.UInt8] {
-        get { _message.pointee.value_case.rawValue == 16 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set { _message.assign(newValue, to: 15, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 16 ? _message.untyped.bytes(_message.pointee.a_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 15, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 16 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.a_bytes, body)
     }
 
     public var aLevel: Test_Scalars_Proto2_Level {
@@ -958,9 +958,9 @@ public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
     }
 
     public var aPoint: Test_Scalars_Proto2_Point {
-        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.a_point : nil, in: _message) }
-        set { _message[message: 17, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
+        _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.a_point : nil, in: _message.untyped) }
+        set { _message.untyped[message: 17, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 17, of: Self._table] }
     }
 
     public var value: OneOf_Value? {
@@ -983,7 +983,7 @@ public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
             case 15: .aString(self.aString)
             case 16: .aBytes(self.aBytes)
             case 17: .aLevel(self.aLevel)
-            case 18: .aPoint(Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message))
+            case 18: .aPoint(Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message.untyped))
             default: nil
             }
         }
@@ -1044,105 +1044,105 @@ public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto2_Maps: LifelineMessages.Message {
     public var byDouble: LifelineMessages.MapField<String, Double> {
-        _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Double>(_in: _message.untyped, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var byFloat: LifelineMessages.MapField<String, Float> {
-        _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Float>(_in: _message.untyped, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var byInt32: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var byInt64: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message.untyped, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var byUint32: LifelineMessages.MapField<String, UInt32> {
-        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message.untyped, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var byUint64: LifelineMessages.MapField<String, UInt64> {
-        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message.untyped, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var bySint32: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var bySint64: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message.untyped, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var byFixed32: LifelineMessages.MapField<String, UInt32> {
-        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message.untyped, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var byFixed64: LifelineMessages.MapField<String, UInt64> {
-        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message.untyped, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var bySfixed32: LifelineMessages.MapField<String, Int32> {
-        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int32>(_in: _message.untyped, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var bySfixed64: LifelineMessages.MapField<String, Int64> {
-        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Int64>(_in: _message.untyped, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var byBool: LifelineMessages.MapField<String, Bool> {
-        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Bool>(_in: _message.untyped, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var byString: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public var byBytes: LifelineMessages.MapField<String, [Swift.UInt8]> {
-        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
-        set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message.untyped, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
+        set { _message.untyped[collection: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 14, of: Self._table] }
     }
 
     public var byLevel: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level> {
-        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>(_in: _message, entries: _message.pointee.by_level, count: _message.pointee.n_by_level) }
-        set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>(_in: _message.untyped, entries: _message.pointee.by_level, count: _message.pointee.n_by_level) }
+        set { _message.untyped[collection: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 15, of: Self._table] }
     }
 
     public var byPoint: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point> {
-        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
-        set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>(_in: _message.untyped, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
+        set { _message.untyped[collection: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Maps

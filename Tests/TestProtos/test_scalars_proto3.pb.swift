@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Scalars_Proto3_Color: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
@@ -46,20 +46,22 @@ public struct Test_Scalars_Proto3_Point: LifelineMessages.Message {
     public var x: Int32 {
         get { _message.pointee.x }
         set { _mutableFields().pointee.x = newValue }
+        _modify { yield &_mutableFields().pointee.x }
     }
 
     public var y: Int32 {
         get { _message.pointee.y }
         set { _mutableFields().pointee.y = newValue }
+        _modify { yield &_mutableFields().pointee.y }
     }
 
     public var label: String {
-        get { _message.string(_message.pointee.label) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.label) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `label`, without a copy.
     public func withLabelUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.label, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.label, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
@@ -74,61 +76,73 @@ public struct Test_Scalars_Proto3_Singular: LifelineMessages.Message {
     public var aDouble: Double {
         get { _message.pointee.a_double }
         set { _mutableFields().pointee.a_double = newValue }
+        _modify { yield &_mutableFields().pointee.a_double }
     }
 
     public var aFloat: Float {
         get { _message.pointee.a_float }
         set { _mutableFields().pointee.a_float = newValue }
+        _modify { yield &_mutableFields().pointee.a_float }
     }
 
     public var aInt32: Int32 {
         get { _message.pointee.a_int32 }
         set { _mutableFields().pointee.a_int32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_int32 }
     }
 
     public var aInt64: Int64 {
         get { _message.pointee.a_int64 }
         set { _mutableFields().pointee.a_int64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_int64 }
     }
 
     public var aUint32: UInt32 {
         get { _message.pointee.a_uint32 }
         set { _mutableFields().pointee.a_uint32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_uint32 }
     }
 
     public var aUint64: UInt64 {
         get { _message.pointee.a_uint64 }
         set { _mutableFields().pointee.a_uint64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_uint64 }
     }
 
     public var aSint32: Int32 {
         get { _message.pointee.a_sint32 }
         set { _mutableFields().pointee.a_sint32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sint32 }
     }
 
     public var aSint64: Int64 {
         get { _message.pointee.a_sint64 }
         set { _mutableFields().pointee.a_sint64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sint64 }
     }
 
     public var aFixed32: UInt32 {
         get { _message.pointee.a_fixed32 }
         set { _mutableFields().pointee.a_fixed32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_fixed32 }
     }
 
     public var aFixed64: UInt64 {
         get { _message.pointee.a_fixed64 }
         set { _mutableFields().pointee.a_fixed64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_fixed64 }
     }
 
     public var aSfixed32: Int32 {
         get { _message.pointee.a_sfixed32 }
         set { _mutableFields().pointee.a_sfixed32 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sfixed32 }
     }
 
     public var aSfixed64: Int64 {
         get { _message.pointee.a_sfixed64 }
         set { _mutableFields().pointee.a_sfixed64 = newValue }
+        _modify { yield &_mutableFields().pointee.a_sfixed64 }
     }
 
     public var aBool: Bool {
@@ -137,21 +151,21 @@ public struct Test_Scalars_Proto3_Singular: LifelineMessages.Message {
     }
 
     public var aString: String {
-        get { _message.string(_message.pointee.a_string) }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.a_string) }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.a_string, body)
     }
 
     public var aBytes: [Swift.UInt8] {
-        get { _message.bytes(_message.pointee.a_bytes) }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.a_bytes) }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.a_bytes, body)
     }
 
     public var aColor: Test_Scalars_Proto3_Color {
@@ -160,9 +174,9 @@ public struct Test_Scalars_Proto3_Singular: LifelineMessages.Message {
     }
 
     public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.a_point != nil }
@@ -348,8 +362,8 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     public mutating func clearABool() { _mutableFields().pointee.has_a_bool_case.rawValue = 0 }
 
     public var aString: String {
-        get { _message.pointee.has_a_string_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.has_a_string_case.rawValue == 14 ? _message.untyped.string(_message.pointee.a_string) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _message.pointee.has_a_string_case.rawValue == 14 }
@@ -357,13 +371,13 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     public mutating func clearAString() { _mutableFields().pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_a_string_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+        guard _message.pointee.has_a_string_case.rawValue == 14 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.a_string, body)
     }
 
     public var aBytes: [Swift.UInt8] {
-        get { _message.pointee.has_a_bytes_case.rawValue == 15 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.has_a_bytes_case.rawValue == 15 ? _message.untyped.bytes(_message.pointee.a_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes_case.rawValue == 15 }
@@ -372,7 +386,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_bytes_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.a_bytes, body)
     }
 
     public var aColor: Test_Scalars_Proto3_Color {
@@ -389,9 +403,9 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     public mutating func clearAColor() { _mutableFields().pointee.has_a_color_case.rawValue = 0 }
 
     public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.has_a_point_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.has_a_point_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.has_a_point_case.rawValue == 17 }
@@ -408,105 +422,105 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto3_Packed: LifelineMessages.Message {
     public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.some_double, count: _message.pointee.n_some_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.some_float, count: _message.pointee.n_some_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var someString: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.some_string, count: _message.pointee.n_some_string) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
-        set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message.untyped, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
+        set { _message.untyped[collection: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 14, of: Self._table] }
     }
 
     public var someColor: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
-        set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message.untyped, _message.pointee.some_color, count: _message.pointee.n_some_color) }
+        set { _message.untyped[collection: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 15, of: Self._table] }
     }
 
     public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
-        set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message.untyped, _message.pointee.some_point, count: _message.pointee.n_some_point) }
+        set { _message.untyped[collection: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
@@ -519,87 +533,87 @@ public struct Test_Scalars_Proto3_Packed: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto3_Unpacked: LifelineMessages.Message {
     public var someDouble: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.some_double, count: _message.pointee.n_some_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var someFloat: LifelineMessages.RepeatedField<Float> {
-        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Float>(_in: _message.untyped, _message.pointee.some_float, count: _message.pointee.n_some_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var someInt32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var someInt64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var someUint32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var someUint64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var someSint32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var someSint64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
-        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message.untyped, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
-        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message.untyped, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var someBool: LifelineMessages.RepeatedField<Bool> {
-        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message.untyped, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var someColor: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message.untyped, _message.pointee.some_color, count: _message.pointee.n_some_color) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
@@ -729,23 +743,23 @@ public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
     }
 
     public var aString: String {
-        get { _message.pointee.value_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 14 ? _message.untyped.string(_message.pointee.a_string) : "" }
+        set { _message.untyped.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.value_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+        guard _message.pointee.value_case.rawValue == 14 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.a_string, body)
     }
 
     public var aBytes: [Swift.UInt8] {
-        get { _message.pointee.value_case.rawValue == 15 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 15 ? _message.untyped.bytes(_message.pointee.a_bytes) : [] }
+        set { _message.untyped.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 15 else { return try body([Swift.UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+        return try _message.untyped.withSpan(_message.pointee.a_bytes, body)
     }
 
     public var aColor: Test_Scalars_Proto3_Color {
@@ -758,26 +772,27 @@ public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
     }
 
     public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message.untyped) }
+        set { _message.untyped[message: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 16, of: Self._table] }
     }
 
     public var anotherPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.another_point : nil, in: _message) }
-        set { _message[message: 17, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.another_point : nil, in: _message.untyped) }
+        set { _message.untyped[message: 17, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 17, of: Self._table] }
     }
 
     public var nested: Test_Scalars_Proto3_Choice {
-        _read { yield Test_Scalars_Proto3_Choice(_reading: _message.pointee.value_case.rawValue == 19 ? _message.pointee.nested : nil, in: _message) }
-        set { _message[message: 18, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 18, of: Self._table] }
+        _read { yield Test_Scalars_Proto3_Choice(_reading: _message.pointee.value_case.rawValue == 19 ? _message.pointee.nested : nil, in: _message.untyped) }
+        set { _message.untyped[message: 18, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 18, of: Self._table] }
     }
 
     public var after: Int32 {
         get { _message.pointee.after }
         set { _mutableFields().pointee.after = newValue }
+        _modify { yield &_mutableFields().pointee.after }
     }
 
     public var value: OneOf_Value? {
@@ -799,9 +814,9 @@ public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
             case 14: .aString(self.aString)
             case 15: .aBytes(self.aBytes)
             case 16: .aColor(self.aColor)
-            case 17: .aPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message))
-            case 18: .anotherPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.another_point, in: _message))
-            case 19: .nested(Test_Scalars_Proto3_Choice(_reading: _message.pointee.nested, in: _message))
+            case 17: .aPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message.untyped))
+            case 18: .anotherPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.another_point, in: _message.untyped))
+            case 19: .nested(Test_Scalars_Proto3_Choice(_reading: _message.pointee.nested, in: _message.untyped))
             default: nil
             }
         }
@@ -864,105 +879,105 @@ public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto3_MapValues: LifelineMessages.Message {
     public var byDouble: LifelineMessages.MapField<Int32, Double> {
-        _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message.untyped, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var byFloat: LifelineMessages.MapField<Int32, Float> {
-        _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message.untyped, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var byInt32: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var byInt64: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message.untyped, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var byUint32: LifelineMessages.MapField<Int32, UInt32> {
-        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message.untyped, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var byUint64: LifelineMessages.MapField<Int32, UInt64> {
-        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message.untyped, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var bySint32: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var bySint64: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message.untyped, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var byFixed32: LifelineMessages.MapField<Int32, UInt32> {
-        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message.untyped, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var byFixed64: LifelineMessages.MapField<Int32, UInt64> {
-        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message.untyped, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var bySfixed32: LifelineMessages.MapField<Int32, Int32> {
-        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message.untyped, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var bySfixed64: LifelineMessages.MapField<Int32, Int64> {
-        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message.untyped, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public var byBool: LifelineMessages.MapField<Int32, Bool> {
-        _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
-        set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message.untyped, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
     }
 
     public var byString: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
-        set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
+        set { _message.untyped[collection: 13, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 13, of: Self._table] }
     }
 
     public var byBytes: LifelineMessages.MapField<Int32, [Swift.UInt8]> {
-        _read { yield LifelineMessages.MapField<Int32, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
-        set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, [Swift.UInt8]>(_in: _message.untyped, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
+        set { _message.untyped[collection: 14, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 14, of: Self._table] }
     }
 
     public var byColor: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
-        set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message.untyped, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
+        set { _message.untyped[collection: 15, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 15, of: Self._table] }
     }
 
     public var byPoint: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
-        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
-        set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message.untyped, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
+        set { _message.untyped[collection: 16, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
@@ -975,75 +990,75 @@ public struct Test_Scalars_Proto3_MapValues: LifelineMessages.Message {
 
 public struct Test_Scalars_Proto3_MapKeys: LifelineMessages.Message {
     public var ofInt32: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var ofInt64: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message.untyped, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var ofUint32: LifelineMessages.MapField<UInt32, String> {
-        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message.untyped, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var ofUint64: LifelineMessages.MapField<UInt64, String> {
-        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message.untyped, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public var ofSint32: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var ofSint64: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message.untyped, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public var ofFixed32: LifelineMessages.MapField<UInt32, String> {
-        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message.untyped, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var ofFixed64: LifelineMessages.MapField<UInt64, String> {
-        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
-        set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message.untyped, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
     public var ofSfixed32: LifelineMessages.MapField<Int32, String> {
-        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int32, String>(_in: _message.untyped, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var ofSfixed64: LifelineMessages.MapField<Int64, String> {
-        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Int64, String>(_in: _message.untyped, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var ofBool: LifelineMessages.MapField<Bool, String> {
-        _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.MapField<Bool, String>(_in: _message.untyped, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var ofString: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
-        set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
+        set { _message.untyped[collection: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 11, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys

@@ -6,31 +6,31 @@ public import Lifeline
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Chat_Person: LifelineMessages.Message {
     public var id: String {
-        get { _message.string(_message.pointee.id) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.id, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.id, body)
     }
 
     public var displayName: String {
-        get { _message.string(_message.pointee.display_name) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.display_name) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `displayName`, without a copy.
     public func withDisplayNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.display_name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.display_name, body)
     }
 
     public var avatar: Google_Protobuf_StringValue {
-        _read { yield Google_Protobuf_StringValue(_reading: _message.pointee.avatar, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_StringValue(_reading: _message.pointee.avatar, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `avatar` is set.
     public var hasAvatar: Bool { _message.pointee.avatar != nil }
@@ -49,12 +49,13 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public var author: Test_Realistic_Chat_Person {
-        _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.author, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.author, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `author` is set.
     public var hasAuthor: Bool { _message.pointee.author != nil }
@@ -62,9 +63,9 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
     public mutating func clearAuthor() { _mutableFields().pointee.author = nil }
 
     public var time: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `time` is set.
     public var hasTime: Bool { _message.pointee.time != nil }
@@ -72,19 +73,19 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
     public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public var text: String {
-        get { _message.pointee.content_case.rawValue == 4 ? _message.string(_message.pointee.text) : "" }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.pointee.content_case.rawValue == 4 ? _message.untyped.string(_message.pointee.text) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.content_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        guard _message.pointee.content_case.rawValue == 4 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public var picture: Test_Realistic_Chat_Line.Picture {
-        _read { yield Test_Realistic_Chat_Line.Picture(_reading: _message.pointee.content_case.rawValue == 5 ? _message.pointee.picture : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Test_Realistic_Chat_Line.Picture(_reading: _message.pointee.content_case.rawValue == 5 ? _message.pointee.picture : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     /// The number of the line that this one deletes.
@@ -98,16 +99,16 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
     }
 
     public var attachments: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
-        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
-        set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message.untyped, _message.pointee.attachments, count: _message.pointee.n_attachments) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
     public var content: OneOf_Content? {
         get {
             switch _message.pointee.content_case.rawValue {
             case 4: .text(self.text)
-            case 5: .picture(Test_Realistic_Chat_Line.Picture(_reading: _message.pointee.picture, in: _message))
+            case 5: .picture(Test_Realistic_Chat_Line.Picture(_reading: _message.pointee.picture, in: _message.untyped))
             case 6: .deletion(self.deletion)
             default: nil
             }
@@ -132,31 +133,33 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
 
     public struct Picture: LifelineMessages.Message {
         public var thumbnail: [UInt8] {
-            get { _message.bytes(_message.pointee.thumbnail) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.bytes(_message.pointee.thumbnail) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `thumbnail`, without a copy.
         public func withThumbnailSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withSpan(_message.pointee.thumbnail, body)
+            return try _message.untyped.withSpan(_message.pointee.thumbnail, body)
         }
 
         public var url: String {
-            get { _message.string(_message.pointee.url) }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.url) }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the text of `url`, without a copy.
         public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.url, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.url, body)
         }
 
         public var width: UInt32 {
             get { _message.pointee.width }
             set { _mutableFields().pointee.width = newValue }
+            _modify { yield &_mutableFields().pointee.width }
         }
 
         public var height: UInt32 {
             get { _message.pointee.height }
             set { _mutableFields().pointee.height = newValue }
+            _modify { yield &_mutableFields().pointee.height }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Chat__Line__PictureX108bd0fb
@@ -177,18 +180,18 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
 
 public struct Test_Realistic_Chat_JoinRequest: LifelineMessages.Message {
     public var room: String {
-        get { _message.string(_message.pointee.room) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.room) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.room, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.room, body)
     }
 
     public var person: Test_Realistic_Chat_Person {
-        _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `person` is set.
     public var hasPerson: Bool { _message.pointee.person != nil }
@@ -205,14 +208,15 @@ public struct Test_Realistic_Chat_JoinRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Chat_JoinReply: LifelineMessages.Message {
     public var present: LifelineMessages.RepeatedField<Test_Realistic_Chat_Person> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Chat_Person>(_in: _message, _message.pointee.present, count: _message.pointee.n_present) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Chat_Person>(_in: _message.untyped, _message.pointee.present, count: _message.pointee.n_present) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var lastNumber: UInt64 {
         get { _message.pointee.last_number }
         set { _mutableFields().pointee.last_number = newValue }
+        _modify { yield &_mutableFields().pointee.last_number }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__JoinReply
@@ -225,18 +229,19 @@ public struct Test_Realistic_Chat_JoinReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Chat_HistoryRequest: LifelineMessages.Message {
     public var room: String {
-        get { _message.string(_message.pointee.room) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.room) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.room, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.room, body)
     }
 
     /// The first line.
     public var from: UInt64 {
         get { _message.pointee.from }
         set { _mutableFields().pointee.from = newValue }
+        _modify { yield &_mutableFields().pointee.from }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__HistoryRequest
@@ -249,18 +254,18 @@ public struct Test_Realistic_Chat_HistoryRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
     public var room: String {
-        get { _message.string(_message.pointee.room) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.room) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.room, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.room, body)
     }
 
     public var line: Test_Realistic_Chat_Line {
-        _read { yield Test_Realistic_Chat_Line(_reading: _message.pointee.signal_case.rawValue == 2 ? _message.pointee.line : nil, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Chat_Line(_reading: _message.pointee.signal_case.rawValue == 2 ? _message.pointee.line : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
     /// The number of the last line that the person has seen.
@@ -276,7 +281,7 @@ public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
     public var signal: OneOf_Signal? {
         get {
             switch _message.pointee.signal_case.rawValue {
-            case 2: .line(Test_Realistic_Chat_Line(_reading: _message.pointee.line, in: _message))
+            case 2: .line(Test_Realistic_Chat_Line(_reading: _message.pointee.line, in: _message.untyped))
             case 3: .seen(self.seen)
             default: nil
             }
@@ -307,12 +312,12 @@ public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
 
 public struct Test_Realistic_Chat_Typing: LifelineMessages.Message {
     public var room: String {
-        get { _message.string(_message.pointee.room) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.room) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.room, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.room, body)
     }
 
     public var isTyping: Bool {
@@ -330,18 +335,18 @@ public struct Test_Realistic_Chat_Typing: LifelineMessages.Message {
 
 public struct Test_Realistic_Chat_Presence: LifelineMessages.Message {
     public var room: String {
-        get { _message.string(_message.pointee.room) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.room) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.room, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.room, body)
     }
 
     public var person: Test_Realistic_Chat_Person {
-        _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `person` is set.
     public var hasPerson: Bool { _message.pointee.person != nil }

@@ -5,17 +5,17 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
     public var stringValue: String {
-        get { _message.pointee.value_case.rawValue == 1 ? _message.string(_message.pointee.string_value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 1 ? _message.untyped.string(_message.pointee.string_value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.value_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.string_value, body)
+        guard _message.pointee.value_case.rawValue == 1 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.string_value, body)
     }
 
     public var boolValue: Bool {
@@ -46,25 +46,25 @@ public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
     }
 
     public var arrayValue: Test_Realistic_Collector_Values {
-        _read { yield Test_Realistic_Collector_Values(_reading: _message.pointee.value_case.rawValue == 5 ? _message.pointee.array_value : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Values(_reading: _message.pointee.value_case.rawValue == 5 ? _message.pointee.array_value : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     public var mapValue: Test_Realistic_Collector_Attributes {
-        _read { yield Test_Realistic_Collector_Attributes(_reading: _message.pointee.value_case.rawValue == 6 ? _message.pointee.map_value : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Attributes(_reading: _message.pointee.value_case.rawValue == 6 ? _message.pointee.map_value : nil, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
 
     public var bytesValue: [UInt8] {
-        get { _message.pointee.value_case.rawValue == 7 ? _message.bytes(_message.pointee.bytes_value) : [] }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+        get { _message.pointee.value_case.rawValue == 7 ? _message.untyped.bytes(_message.pointee.bytes_value) : [] }
+        set { _message.untyped.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the bytes of `bytesValue`, without a copy.
     public func withBytesValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 7 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.bytes_value, body)
+        return try _message.untyped.withSpan(_message.pointee.bytes_value, body)
     }
 
     public var value: OneOf_Value? {
@@ -74,8 +74,8 @@ public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
             case 2: .boolValue(self.boolValue)
             case 3: .intValue(self.intValue)
             case 4: .doubleValue(self.doubleValue)
-            case 5: .arrayValue(Test_Realistic_Collector_Values(_reading: _message.pointee.array_value, in: _message))
-            case 6: .mapValue(Test_Realistic_Collector_Attributes(_reading: _message.pointee.map_value, in: _message))
+            case 5: .arrayValue(Test_Realistic_Collector_Values(_reading: _message.pointee.array_value, in: _message.untyped))
+            case 6: .mapValue(Test_Realistic_Collector_Attributes(_reading: _message.pointee.map_value, in: _message.untyped))
             case 7: .bytesValue(self.bytesValue)
             default: nil
             }
@@ -115,9 +115,9 @@ public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Values: LifelineMessages.Message {
     public var values: LifelineMessages.RepeatedField<Test_Realistic_Collector_Value> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Value>(_in: _message.untyped, _message.pointee.values, count: _message.pointee.n_values) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Values
@@ -130,9 +130,9 @@ public struct Test_Realistic_Collector_Values: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Attributes: LifelineMessages.Message {
     public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message.untyped, _message.pointee.attributes, count: _message.pointee.n_attributes) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Attributes
@@ -145,18 +145,18 @@ public struct Test_Realistic_Collector_Attributes: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Attribute: LifelineMessages.Message {
     public var key: String {
-        get { _message.string(_message.pointee.key) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.key) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `key`, without a copy.
     public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.key, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.key, body)
     }
 
     public var value: Test_Realistic_Collector_Value {
-        _read { yield Test_Realistic_Collector_Value(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Value(_reading: _message.pointee.value, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
@@ -173,14 +173,15 @@ public struct Test_Realistic_Collector_Attribute: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Resource: LifelineMessages.Message {
     public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message.untyped, _message.pointee.attributes, count: _message.pointee.n_attributes) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var droppedAttributesCount: UInt32 {
         get { _message.pointee.dropped_attributes_count }
         set { _mutableFields().pointee.dropped_attributes_count = newValue }
+        _modify { yield &_mutableFields().pointee.dropped_attributes_count }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Resource
@@ -193,21 +194,21 @@ public struct Test_Realistic_Collector_Resource: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Scope: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var version: String {
-        get { _message.string(_message.pointee.version) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.version) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
     public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.version, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.version, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Scope
@@ -220,48 +221,48 @@ public struct Test_Realistic_Collector_Scope: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
     public var traceID: [UInt8] {
-        get { _message.bytes(_message.pointee.trace_id) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.trace_id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `traceID`, without a copy.
     public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.trace_id, body)
+        return try _message.untyped.withSpan(_message.pointee.trace_id, body)
     }
 
     public var spanID: [UInt8] {
-        get { _message.bytes(_message.pointee.span_id) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.span_id) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `spanID`, without a copy.
     public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.span_id, body)
+        return try _message.untyped.withSpan(_message.pointee.span_id, body)
     }
 
     public var traceState: String {
-        get { _message.string(_message.pointee.trace_state) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.trace_state) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `traceState`, without a copy.
     public func withTraceStateUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.trace_state, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.trace_state, body)
     }
 
     public var parentSpanID: [UInt8] {
-        get { _message.bytes(_message.pointee.parent_span_id) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.parent_span_id) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `parentSpanID`, without a copy.
     public func withParentSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.parent_span_id, body)
+        return try _message.untyped.withSpan(_message.pointee.parent_span_id, body)
     }
 
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var kind: Test_Realistic_Collector_Span.Kind {
@@ -272,35 +273,37 @@ public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
     public var startTimeUnixNano: UInt64 {
         get { _message.pointee.start_time_unix_nano }
         set { _mutableFields().pointee.start_time_unix_nano = newValue }
+        _modify { yield &_mutableFields().pointee.start_time_unix_nano }
     }
 
     public var endTimeUnixNano: UInt64 {
         get { _message.pointee.end_time_unix_nano }
         set { _mutableFields().pointee.end_time_unix_nano = newValue }
+        _modify { yield &_mutableFields().pointee.end_time_unix_nano }
     }
 
     public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message.untyped, _message.pointee.attributes, count: _message.pointee.n_attributes) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
     public var events: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event>(_in: _message, _message.pointee.events, count: _message.pointee.n_events) }
-        set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event>(_in: _message.untyped, _message.pointee.events, count: _message.pointee.n_events) }
+        set { _message.untyped[collection: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 9, of: Self._table] }
     }
 
     public var links: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link>(_in: _message, _message.pointee.links, count: _message.pointee.n_links) }
-        set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link>(_in: _message.untyped, _message.pointee.links, count: _message.pointee.n_links) }
+        set { _message.untyped[collection: 10, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 10, of: Self._table] }
     }
 
     public var status: Test_Realistic_Collector_Status {
-        _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message) }
-        set { _message[message: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message.untyped) }
+        set { _message.untyped[message: 11, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 11, of: Self._table] }
     }
     /// Whether `status` is set.
     public var hasStatus: Bool { _message.pointee.status != nil }
@@ -310,6 +313,7 @@ public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
     public var flags: UInt32 {
         get { _message.pointee.flags }
         set { _mutableFields().pointee.flags = newValue }
+        _modify { yield &_mutableFields().pointee.flags }
     }
 
     public enum Kind: LifelineMessages.ProtobufEnum {
@@ -349,21 +353,22 @@ public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
         public var timeUnixNano: UInt64 {
             get { _message.pointee.time_unix_nano }
             set { _mutableFields().pointee.time_unix_nano = newValue }
+            _modify { yield &_mutableFields().pointee.time_unix_nano }
         }
 
         public var name: String {
-            get { _message.string(_message.pointee.name) }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.name) }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the text of `name`, without a copy.
         public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.name, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.name, body)
         }
 
         public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
-            _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-            set { _message[collection: 2, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message.untyped, _message.pointee.attributes, count: _message.pointee.n_attributes) }
+            set { _message.untyped[collection: 2, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__EventX1d5e285a
@@ -376,21 +381,21 @@ public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
 
     public struct Link: LifelineMessages.Message {
         public var traceID: [UInt8] {
-            get { _message.bytes(_message.pointee.trace_id) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.bytes(_message.pointee.trace_id) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `traceID`, without a copy.
         public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withSpan(_message.pointee.trace_id, body)
+            return try _message.untyped.withSpan(_message.pointee.trace_id, body)
         }
 
         public var spanID: [UInt8] {
-            get { _message.bytes(_message.pointee.span_id) }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.untyped.bytes(_message.pointee.span_id) }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the bytes of `spanID`, without a copy.
         public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withSpan(_message.pointee.span_id, body)
+            return try _message.untyped.withSpan(_message.pointee.span_id, body)
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__LinkXc4631e66
@@ -411,12 +416,12 @@ public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Status: LifelineMessages.Message {
     public var message: String {
-        get { _message.string(_message.pointee.message) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.message) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.message, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
     public var code: Test_Realistic_Collector_Status.Code {
@@ -464,9 +469,9 @@ public struct Test_Realistic_Collector_Status: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
     public var scope: Test_Realistic_Collector_Scope {
-        _read { yield Test_Realistic_Collector_Scope(_reading: _message.pointee.scope, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Scope(_reading: _message.pointee.scope, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `scope` is set.
     public var hasScope: Bool { _message.pointee.scope != nil }
@@ -474,18 +479,18 @@ public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
     public mutating func clearScope() { _mutableFields().pointee.scope = nil }
 
     public var spans: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span>(_in: _message, _message.pointee.spans, count: _message.pointee.n_spans) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span>(_in: _message.untyped, _message.pointee.spans, count: _message.pointee.n_spans) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var schemaURL: String {
-        get { _message.string(_message.pointee.schema_url) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.schema_url) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `schemaURL`, without a copy.
     public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.schema_url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.schema_url, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ScopeSpans
@@ -498,9 +503,9 @@ public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
     public var resource: Test_Realistic_Collector_Resource {
-        _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `resource` is set.
     public var hasResource: Bool { _message.pointee.resource != nil }
@@ -508,18 +513,18 @@ public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
     public mutating func clearResource() { _mutableFields().pointee.resource = nil }
 
     public var scopeSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans>(_in: _message, _message.pointee.scope_spans, count: _message.pointee.n_scope_spans) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans>(_in: _message.untyped, _message.pointee.scope_spans, count: _message.pointee.n_scope_spans) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var schemaURL: String {
-        get { _message.string(_message.pointee.schema_url) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.schema_url) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `schemaURL`, without a copy.
     public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.schema_url, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.schema_url, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ResourceSpans
@@ -532,9 +537,9 @@ public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_ExportTracesRequest: LifelineMessages.Message {
     public var resourceSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans>(_in: _message, _message.pointee.resource_spans, count: _message.pointee.n_resource_spans) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans>(_in: _message.untyped, _message.pointee.resource_spans, count: _message.pointee.n_resource_spans) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportTracesRequest
@@ -547,9 +552,9 @@ public struct Test_Realistic_Collector_ExportTracesRequest: LifelineMessages.Mes
 
 public struct Test_Realistic_Collector_ExportTracesReply: LifelineMessages.Message {
     public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
-        _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `partialSuccess` is set.
     public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
@@ -568,15 +573,16 @@ public struct Test_Realistic_Collector_PartialSuccess: LifelineMessages.Message 
     public var rejectedCount: Int64 {
         get { _message.pointee.rejected_count }
         set { _mutableFields().pointee.rejected_count = newValue }
+        _modify { yield &_mutableFields().pointee.rejected_count }
     }
 
     public var errorMessage: String {
-        get { _message.string(_message.pointee.error_message) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.error_message) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `errorMessage`, without a copy.
     public func withErrorMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.error_message, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.error_message, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__PartialSuccess
@@ -589,19 +595,21 @@ public struct Test_Realistic_Collector_PartialSuccess: LifelineMessages.Message 
 
 public struct Test_Realistic_Collector_DataPoint: LifelineMessages.Message {
     public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message.untyped, _message.pointee.attributes, count: _message.pointee.n_attributes) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var startTimeUnixNano: UInt64 {
         get { _message.pointee.start_time_unix_nano }
         set { _mutableFields().pointee.start_time_unix_nano = newValue }
+        _modify { yield &_mutableFields().pointee.start_time_unix_nano }
     }
 
     public var timeUnixNano: UInt64 {
         get { _message.pointee.time_unix_nano }
         set { _mutableFields().pointee.time_unix_nano = newValue }
+        _modify { yield &_mutableFields().pointee.time_unix_nano }
     }
 
     public var asDouble: Double {
@@ -655,15 +663,15 @@ public struct Test_Realistic_Collector_DataPoint: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Histogram: LifelineMessages.Message {
     public var bucketCounts: LifelineMessages.RepeatedField<UInt64> {
-        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.bucket_counts, count: _message.pointee.n_bucket_counts) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.bucket_counts, count: _message.pointee.n_bucket_counts) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var explicitBounds: LifelineMessages.RepeatedField<Double> {
-        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.explicit_bounds, count: _message.pointee.n_explicit_bounds) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Double>(_in: _message.untyped, _message.pointee.explicit_bounds, count: _message.pointee.n_explicit_bounds) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var sum: Double {
@@ -689,40 +697,40 @@ public struct Test_Realistic_Collector_Histogram: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_Metric: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var unit: String {
-        get { _message.string(_message.pointee.unit) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.unit) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `unit`, without a copy.
     public func withUnitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.unit, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.unit, body)
     }
 
     public var counter: Test_Realistic_Collector_DataPoint {
-        _read { yield Test_Realistic_Collector_DataPoint(_reading: _message.pointee.data_case.rawValue == 5 ? _message.pointee.counter : nil, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Realistic_Collector_DataPoint(_reading: _message.pointee.data_case.rawValue == 5 ? _message.pointee.counter : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
 
     public var histogram: Test_Realistic_Collector_Histogram {
-        _read { yield Test_Realistic_Collector_Histogram(_reading: _message.pointee.data_case.rawValue == 9 ? _message.pointee.histogram : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Histogram(_reading: _message.pointee.data_case.rawValue == 9 ? _message.pointee.histogram : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var data: OneOf_Data? {
         get {
             switch _message.pointee.data_case.rawValue {
-            case 5: .counter(Test_Realistic_Collector_DataPoint(_reading: _message.pointee.counter, in: _message))
-            case 9: .histogram(Test_Realistic_Collector_Histogram(_reading: _message.pointee.histogram, in: _message))
+            case 5: .counter(Test_Realistic_Collector_DataPoint(_reading: _message.pointee.counter, in: _message.untyped))
+            case 9: .histogram(Test_Realistic_Collector_Histogram(_reading: _message.pointee.histogram, in: _message.untyped))
             default: nil
             }
         }
@@ -751,9 +759,9 @@ public struct Test_Realistic_Collector_Metric: LifelineMessages.Message {
 
 public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Message {
     public var resource: Test_Realistic_Collector_Resource {
-        _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `resource` is set.
     public var hasResource: Bool { _message.pointee.resource != nil }
@@ -761,9 +769,9 @@ public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Me
     public mutating func clearResource() { _mutableFields().pointee.resource = nil }
 
     public var metrics: LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric>(_in: _message, _message.pointee.metrics, count: _message.pointee.n_metrics) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric>(_in: _message.untyped, _message.pointee.metrics, count: _message.pointee.n_metrics) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportMetricsRequest
@@ -776,9 +784,9 @@ public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Me
 
 public struct Test_Realistic_Collector_ExportMetricsReply: LifelineMessages.Message {
     public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
-        _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `partialSuccess` is set.
     public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
@@ -798,12 +806,13 @@ public struct Test_Realistic_Collector_Batch: LifelineMessages.Message {
     public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
+        _modify { yield &_mutableFields().pointee.id }
     }
 
     public var traces: Test_Realistic_Collector_ExportTracesRequest {
-        _read { yield Test_Realistic_Collector_ExportTracesRequest(_reading: _message.pointee.traces, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Collector_ExportTracesRequest(_reading: _message.pointee.traces, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `traces` is set.
     public var hasTraces: Bool { _message.pointee.traces != nil }
@@ -822,12 +831,13 @@ public struct Test_Realistic_Collector_BatchStatus: LifelineMessages.Message {
     public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
+        _modify { yield &_mutableFields().pointee.id }
     }
 
     public var status: Test_Realistic_Collector_Status {
-        _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `status` is set.
     public var hasStatus: Bool { _message.pointee.status != nil }

@@ -5,17 +5,17 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Health_ProbeRequest: LifelineMessages.Message {
     /// A service's full name. Empty asks for the server as a whole.
     public var component: String {
-        get { _message.string(_message.pointee.component) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.component) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `component`, without a copy.
     public func withComponentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.component, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.component, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeRequest
@@ -85,9 +85,9 @@ public struct Test_Realistic_Health_ProbeAllRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Health_ProbeAllReply: LifelineMessages.Message {
     public var components: LifelineMessages.MapField<String, Test_Realistic_Health_ProbeReply> {
-        _read { yield LifelineMessages.MapField<String, Test_Realistic_Health_ProbeReply>(_in: _message, entries: _message.pointee.components, count: _message.pointee.n_components) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, Test_Realistic_Health_ProbeReply>(_in: _message.untyped, entries: _message.pointee.components, count: _message.pointee.n_components) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeAllReply

@@ -6,28 +6,28 @@ public import Lifeline
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Pubsub_Topic: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var labels: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.labels, count: _message.pointee.n_labels) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.labels, count: _message.pointee.n_labels) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var retention: Google_Protobuf_Duration {
-        _read { yield Google_Protobuf_Duration(_reading: _message.pointee.retention, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Google_Protobuf_Duration(_reading: _message.pointee.retention, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `retention` is set.
     public var hasRetention: Bool { _message.pointee.retention != nil }
@@ -44,9 +44,9 @@ public struct Test_Realistic_Pubsub_Topic: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message {
     public var topic: Test_Realistic_Pubsub_Topic {
-        _read { yield Test_Realistic_Pubsub_Topic(_reading: _message.pointee.topic, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Pubsub_Topic(_reading: _message.pointee.topic, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `topic` is set.
     public var hasTopic: Bool { _message.pointee.topic != nil }
@@ -54,9 +54,9 @@ public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message
     public mutating func clearTopic() { _mutableFields().pointee.topic = nil }
 
     public var mask: Google_Protobuf_FieldMask {
-        _read { yield Google_Protobuf_FieldMask(_reading: _message.pointee.mask, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Google_Protobuf_FieldMask(_reading: _message.pointee.mask, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `mask` is set.
     public var hasMask: Bool { _message.pointee.mask != nil }
@@ -73,26 +73,27 @@ public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message
 
 public struct Test_Realistic_Pubsub_ListTopicsRequest: LifelineMessages.Message {
     public var project: String {
-        get { _message.string(_message.pointee.project) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.project) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `project`, without a copy.
     public func withProjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.project, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.project, body)
     }
 
     public var pageSize: Int32 {
         get { _message.pointee.page_size }
         set { _mutableFields().pointee.page_size = newValue }
+        _modify { yield &_mutableFields().pointee.page_size }
     }
 
     public var pageToken: String {
-        get { _message.string(_message.pointee.page_token) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.page_token) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `pageToken`, without a copy.
     public func withPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.page_token, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.page_token, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__ListTopicsRequest
@@ -105,18 +106,18 @@ public struct Test_Realistic_Pubsub_ListTopicsRequest: LifelineMessages.Message 
 
 public struct Test_Realistic_Pubsub_ListTopicsReply: LifelineMessages.Message {
     public var topics: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic>(_in: _message, _message.pointee.topics, count: _message.pointee.n_topics) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic>(_in: _message.untyped, _message.pointee.topics, count: _message.pointee.n_topics) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var nextPageToken: String {
-        get { _message.string(_message.pointee.next_page_token) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.next_page_token) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `nextPageToken`, without a copy.
     public func withNextPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.next_page_token, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.next_page_token, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__ListTopicsReply
@@ -129,12 +130,12 @@ public struct Test_Realistic_Pubsub_ListTopicsReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_DeleteTopicRequest: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__DeleteTopicRequest
@@ -147,33 +148,33 @@ public struct Test_Realistic_Pubsub_DeleteTopicRequest: LifelineMessages.Message
 
 public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
     public var data: [UInt8] {
-        get { _message.bytes(_message.pointee.data) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.data) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.data, body)
+        return try _message.untyped.withSpan(_message.pointee.data, body)
     }
 
     public var attributes: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.attributes, count: _message.pointee.n_attributes) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var id: String {
-        get { _message.string(_message.pointee.id) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.id) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.id, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.id, body)
     }
 
     public var published: Google_Protobuf_Timestamp {
-        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.published, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.published, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
     /// Whether `published` is set.
     public var hasPublished: Bool { _message.pointee.published != nil }
@@ -182,12 +183,12 @@ public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
 
     /// Messages with one key are delivered in their order.
     public var orderingKey: String {
-        get { _message.string(_message.pointee.ordering_key) }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.ordering_key) }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `orderingKey`, without a copy.
     public func withOrderingKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.ordering_key, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.ordering_key, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Message
@@ -200,18 +201,18 @@ public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_PublishRequest: LifelineMessages.Message {
     public var topic: String {
-        get { _message.string(_message.pointee.topic) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.topic) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `topic`, without a copy.
     public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.topic, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.topic, body)
     }
 
     public var messages: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message>(_in: _message, _message.pointee.messages, count: _message.pointee.n_messages) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message>(_in: _message.untyped, _message.pointee.messages, count: _message.pointee.n_messages) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PublishRequest
@@ -224,9 +225,9 @@ public struct Test_Realistic_Pubsub_PublishRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_PublishReply: LifelineMessages.Message {
     public var ids: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.ids, count: _message.pointee.n_ids) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.ids, count: _message.pointee.n_ids) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PublishReply
@@ -239,26 +240,27 @@ public struct Test_Realistic_Pubsub_PublishReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_Subscription: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var topic: String {
-        get { _message.string(_message.pointee.topic) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.topic) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `topic`, without a copy.
     public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.topic, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.topic, body)
     }
 
     public var acknowledgementSeconds: Int32 {
         get { _message.pointee.acknowledgement_seconds }
         set { _mutableFields().pointee.acknowledgement_seconds = newValue }
+        _modify { yield &_mutableFields().pointee.acknowledgement_seconds }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Subscription
@@ -271,18 +273,18 @@ public struct Test_Realistic_Pubsub_Subscription: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
     public var acknowledgementID: String {
-        get { _message.string(_message.pointee.acknowledgement_id) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.acknowledgement_id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `acknowledgementID`, without a copy.
     public func withAcknowledgementIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.acknowledgement_id, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.acknowledgement_id, body)
     }
 
     public var message: Test_Realistic_Pubsub_Message {
-        _read { yield Test_Realistic_Pubsub_Message(_reading: _message.pointee.message, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Pubsub_Message(_reading: _message.pointee.message, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.message != nil }
@@ -312,17 +314,18 @@ public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_PullRequest: LifelineMessages.Message {
     public var subscription: String {
-        get { _message.string(_message.pointee.subscription) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.subscription) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
     public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.subscription, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.subscription, body)
     }
 
     public var maximum: Int32 {
         get { _message.pointee.maximum }
         set { _mutableFields().pointee.maximum = newValue }
+        _modify { yield &_mutableFields().pointee.maximum }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PullRequest
@@ -335,9 +338,9 @@ public struct Test_Realistic_Pubsub_PullRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_PullReply: LifelineMessages.Message {
     public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message.untyped, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PullReply
@@ -350,18 +353,18 @@ public struct Test_Realistic_Pubsub_PullReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Pubsub_AcknowledgeRequest: LifelineMessages.Message {
     public var subscription: String {
-        get { _message.string(_message.pointee.subscription) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.subscription) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
     public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.subscription, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.subscription, body)
     }
 
     public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__AcknowledgeRequest
@@ -375,31 +378,31 @@ public struct Test_Realistic_Pubsub_AcknowledgeRequest: LifelineMessages.Message
 public struct Test_Realistic_Pubsub_StreamingPullRequest: LifelineMessages.Message {
     /// In the first request only.
     public var subscription: String {
-        get { _message.string(_message.pointee.subscription) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.subscription) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
     public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.subscription, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.subscription, body)
     }
 
     public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     /// How long each of these messages may stay without an acknowledgement.
     public var extendedSeconds: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.extended_seconds, count: _message.pointee.n_extended_seconds) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.extended_seconds, count: _message.pointee.n_extended_seconds) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public var extendedIds: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.extended_ids, count: _message.pointee.n_extended_ids) }
-        set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.extended_ids, count: _message.pointee.n_extended_ids) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__StreamingPullRequest
@@ -412,9 +415,9 @@ public struct Test_Realistic_Pubsub_StreamingPullRequest: LifelineMessages.Messa
 
 public struct Test_Realistic_Pubsub_StreamingPullReply: LifelineMessages.Message {
     public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message.untyped, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__StreamingPullReply

@@ -5,66 +5,66 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
     /// The host for which the caller asks, where a server has several.
     public var host: String {
-        get { _message.string(_message.pointee.host) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.host) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `host`, without a copy.
     public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.host, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.host, body)
     }
 
     /// A file's path, as imports name it.
     public var fileByName: String {
-        get { _message.pointee.question_case.rawValue == 3 ? _message.string(_message.pointee.file_by_name) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.question_case.rawValue == 3 ? _message.untyped.string(_message.pointee.file_by_name) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `fileByName`, without a copy.
     public func withFileByNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.question_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.file_by_name, body)
+        guard _message.pointee.question_case.rawValue == 3 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.file_by_name, body)
     }
 
     /// The file that declares a service, a method or a type, by its full name.
     public var fileContaining: String {
-        get { _message.pointee.question_case.rawValue == 4 ? _message.string(_message.pointee.file_containing) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.question_case.rawValue == 4 ? _message.untyped.string(_message.pointee.file_containing) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `fileContaining`, without a copy.
     public func withFileContainingUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.question_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.file_containing, body)
+        guard _message.pointee.question_case.rawValue == 4 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.file_containing, body)
     }
 
     public var fileWithExtension: Test_Realistic_Reflection_FieldOfType {
-        _read { yield Test_Realistic_Reflection_FieldOfType(_reading: _message.pointee.question_case.rawValue == 5 ? _message.pointee.file_with_extension : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Realistic_Reflection_FieldOfType(_reading: _message.pointee.question_case.rawValue == 5 ? _message.pointee.file_with_extension : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var extensionNumbersOf: String {
-        get { _message.pointee.question_case.rawValue == 6 ? _message.string(_message.pointee.extension_numbers_of) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.question_case.rawValue == 6 ? _message.untyped.string(_message.pointee.extension_numbers_of) : "" }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `extensionNumbersOf`, without a copy.
     public func withExtensionNumbersOfUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.question_case.rawValue == 6 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.extension_numbers_of, body)
+        guard _message.pointee.question_case.rawValue == 6 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.extension_numbers_of, body)
     }
 
     /// All services. The value says nothing.
     public var list: String {
-        get { _message.pointee.question_case.rawValue == 7 ? _message.string(_message.pointee.list) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+        get { _message.pointee.question_case.rawValue == 7 ? _message.untyped.string(_message.pointee.list) : "" }
+        set { _message.untyped.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `list`, without a copy.
     public func withListUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.question_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.list, body)
+        guard _message.pointee.question_case.rawValue == 7 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.list, body)
     }
 
     public var question: OneOf_Question? {
@@ -72,7 +72,7 @@ public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
             switch _message.pointee.question_case.rawValue {
             case 3: .fileByName(self.fileByName)
             case 4: .fileContaining(self.fileContaining)
-            case 5: .fileWithExtension(Test_Realistic_Reflection_FieldOfType(_reading: _message.pointee.file_with_extension, in: _message))
+            case 5: .fileWithExtension(Test_Realistic_Reflection_FieldOfType(_reading: _message.pointee.file_with_extension, in: _message.untyped))
             case 6: .extensionNumbersOf(self.extensionNumbersOf)
             case 7: .list(self.list)
             default: nil
@@ -112,17 +112,18 @@ public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
 
 public struct Test_Realistic_Reflection_FieldOfType: LifelineMessages.Message {
     public var containingType: String {
-        get { _message.string(_message.pointee.containing_type) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.containing_type) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `containingType`, without a copy.
     public func withContainingTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.containing_type, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.containing_type, body)
     }
 
     public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__FieldOfType
@@ -135,19 +136,19 @@ public struct Test_Realistic_Reflection_FieldOfType: LifelineMessages.Message {
 
 public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
     public var host: String {
-        get { _message.string(_message.pointee.host) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.host) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `host`, without a copy.
     public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.host, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.host, body)
     }
 
     /// The question that this answers.
     public var inquiry: Test_Realistic_Reflection_Inquiry {
-        _read { yield Test_Realistic_Reflection_Inquiry(_reading: _message.pointee.inquiry, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Reflection_Inquiry(_reading: _message.pointee.inquiry, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `inquiry` is set.
     public var hasInquiry: Bool { _message.pointee.inquiry != nil }
@@ -155,36 +156,36 @@ public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
     public mutating func clearInquiry() { _mutableFields().pointee.inquiry = nil }
 
     public var files: Test_Realistic_Reflection_Files {
-        _read { yield Test_Realistic_Reflection_Files(_reading: _message.pointee.answer_case.rawValue == 4 ? _message.pointee.files : nil, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Realistic_Reflection_Files(_reading: _message.pointee.answer_case.rawValue == 4 ? _message.pointee.files : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
 
     public var numbers: Test_Realistic_Reflection_Numbers {
-        _read { yield Test_Realistic_Reflection_Numbers(_reading: _message.pointee.answer_case.rawValue == 5 ? _message.pointee.numbers : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Realistic_Reflection_Numbers(_reading: _message.pointee.answer_case.rawValue == 5 ? _message.pointee.numbers : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var services: Test_Realistic_Reflection_Services {
-        _read { yield Test_Realistic_Reflection_Services(_reading: _message.pointee.answer_case.rawValue == 6 ? _message.pointee.services : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+        _read { yield Test_Realistic_Reflection_Services(_reading: _message.pointee.answer_case.rawValue == 6 ? _message.pointee.services : nil, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
     }
 
     public var failure: Test_Realistic_Reflection_Failure {
-        _read { yield Test_Realistic_Reflection_Failure(_reading: _message.pointee.answer_case.rawValue == 7 ? _message.pointee.failure : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+        _read { yield Test_Realistic_Reflection_Failure(_reading: _message.pointee.answer_case.rawValue == 7 ? _message.pointee.failure : nil, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
     }
 
     public var answer: OneOf_Answer? {
         get {
             switch _message.pointee.answer_case.rawValue {
-            case 4: .files(Test_Realistic_Reflection_Files(_reading: _message.pointee.files, in: _message))
-            case 5: .numbers(Test_Realistic_Reflection_Numbers(_reading: _message.pointee.numbers, in: _message))
-            case 6: .services(Test_Realistic_Reflection_Services(_reading: _message.pointee.services, in: _message))
-            case 7: .failure(Test_Realistic_Reflection_Failure(_reading: _message.pointee.failure, in: _message))
+            case 4: .files(Test_Realistic_Reflection_Files(_reading: _message.pointee.files, in: _message.untyped))
+            case 5: .numbers(Test_Realistic_Reflection_Numbers(_reading: _message.pointee.numbers, in: _message.untyped))
+            case 6: .services(Test_Realistic_Reflection_Services(_reading: _message.pointee.services, in: _message.untyped))
+            case 7: .failure(Test_Realistic_Reflection_Failure(_reading: _message.pointee.failure, in: _message.untyped))
             default: nil
             }
         }
@@ -218,9 +219,9 @@ public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
 public struct Test_Realistic_Reflection_Files: LifelineMessages.Message {
     /// Encoded descriptors: the file, and all that it imports.
     public var descriptors: LifelineMessages.RepeatedField<[UInt8]> {
-        _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message, _message.pointee.descriptors, count: _message.pointee.n_descriptors) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message.untyped, _message.pointee.descriptors, count: _message.pointee.n_descriptors) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Files
@@ -233,18 +234,18 @@ public struct Test_Realistic_Reflection_Files: LifelineMessages.Message {
 
 public struct Test_Realistic_Reflection_Numbers: LifelineMessages.Message {
     public var type: String {
-        get { _message.string(_message.pointee.type_1) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.type_1) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `type`, without a copy.
     public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.type_1, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.type_1, body)
     }
 
     public var numbers: LifelineMessages.RepeatedField<Int32> {
-        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message.untyped, _message.pointee.numbers, count: _message.pointee.n_numbers) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Numbers
@@ -257,19 +258,19 @@ public struct Test_Realistic_Reflection_Numbers: LifelineMessages.Message {
 
 public struct Test_Realistic_Reflection_Services: LifelineMessages.Message {
     public var services: LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service>(_in: _message, _message.pointee.services, count: _message.pointee.n_services) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service>(_in: _message.untyped, _message.pointee.services, count: _message.pointee.n_services) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public struct Service: LifelineMessages.Message {
         public var name: String {
-            get { _message.string(_message.pointee.name) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.string(_message.pointee.name) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `name`, without a copy.
         public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withUTF8Span(_message.pointee.name, body)
+            return try _message.untyped.withUTF8Span(_message.pointee.name, body)
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Reflection__Services__ServiceXcef714e5
@@ -292,15 +293,16 @@ public struct Test_Realistic_Reflection_Failure: LifelineMessages.Message {
     public var code: Int32 {
         get { _message.pointee.code }
         set { _mutableFields().pointee.code = newValue }
+        _modify { yield &_mutableFields().pointee.code }
     }
 
     public var message: String {
-        get { _message.string(_message.pointee.message) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.message) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.message, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Failure

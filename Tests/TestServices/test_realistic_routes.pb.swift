@@ -5,52 +5,52 @@ public import CTestServices
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
     public var get: String {
-        get { _message.pointee.pattern_case.rawValue == 1 ? _message.string(_message.pointee.get) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.pattern_case.rawValue == 1 ? _message.untyped.string(_message.pointee.get) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `get`, without a copy.
     public func withGetUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.pattern_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.get, body)
+        guard _message.pointee.pattern_case.rawValue == 1 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.get, body)
     }
 
     public var post: String {
-        get { _message.pointee.pattern_case.rawValue == 2 ? _message.string(_message.pointee.post) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.pointee.pattern_case.rawValue == 2 ? _message.untyped.string(_message.pointee.post) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `post`, without a copy.
     public func withPostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.pattern_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.post, body)
+        guard _message.pointee.pattern_case.rawValue == 2 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.post, body)
     }
 
     public var delete: String {
-        get { _message.pointee.pattern_case.rawValue == 3 ? _message.string(_message.pointee.delete_3) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+        get { _message.pointee.pattern_case.rawValue == 3 ? _message.untyped.string(_message.pointee.delete_3) : "" }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `delete`, without a copy.
     public func withDeleteUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.pattern_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.delete_3, body)
+        guard _message.pointee.pattern_case.rawValue == 3 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.delete_3, body)
     }
 
     public var body: String {
-        get { _message.string(_message.pointee.body) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.body) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `body`, without a copy.
     public func withBodyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.body, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.body, body)
     }
 
     public var others: LifelineMessages.RepeatedField<Test_Realistic_Routes_Route> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Routes_Route>(_in: _message, _message.pointee.others, count: _message.pointee.n_others) }
-        set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Routes_Route>(_in: _message.untyped, _message.pointee.others, count: _message.pointee.n_others) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
     }
 
     public var pattern: OneOf_Pattern? {
@@ -89,9 +89,9 @@ public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
 
 public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageExtension {
     public var value: Test_Realistic_Routes_Route {
-        _read { yield Test_Realistic_Routes_Route(_reading: _message.pointee.has_value_case.rawValue == 50111 ? _message.pointee.value : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Routes_Route(_reading: _message.pointee.has_value_case.rawValue == 50111 ? _message.pointee.value : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
@@ -109,9 +109,9 @@ public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageEx
 
 public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageExtension {
     public var value: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.value, count: _message.pointee.n_value) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Google_Protobuf_MethodOptions
@@ -125,8 +125,8 @@ public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageE
 
 public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.MessageExtension {
     public var value: String {
-        get { _message.pointee.has_value_case.rawValue == 50111 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.pointee.has_value_case.rawValue == 50111 ? _message.untyped.string(_message.pointee.value) : "" }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
@@ -134,8 +134,8 @@ public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.Me
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value_case.rawValue == 50111 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+        guard _message.pointee.has_value_case.rawValue == 50111 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_ServiceOptions

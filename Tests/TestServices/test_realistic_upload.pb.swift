@@ -6,27 +6,29 @@ public import Lifeline
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Upload_ReadRequest: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var offset: Int64 {
         get { _message.pointee.offset }
         set { _mutableFields().pointee.offset = newValue }
+        _modify { yield &_mutableFields().pointee.offset }
     }
 
     /// 0: to the end.
     public var limit: Int64 {
         get { _message.pointee.limit }
         set { _mutableFields().pointee.limit = newValue }
+        _modify { yield &_mutableFields().pointee.limit }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ReadRequest
@@ -39,12 +41,12 @@ public struct Test_Realistic_Upload_ReadRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Upload_ReadReply: LifelineMessages.Message {
     public var data: [UInt8] {
-        get { _message.bytes(_message.pointee.data) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.data) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.data, body)
+        return try _message.untyped.withSpan(_message.pointee.data, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ReadReply
@@ -58,18 +60,19 @@ public struct Test_Realistic_Upload_ReadReply: LifelineMessages.Message {
 public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
     /// In the first request; empty in the others.
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Where the data begins in the file.
     public var offset: Int64 {
         get { _message.pointee.offset }
         set { _mutableFields().pointee.offset = newValue }
+        _modify { yield &_mutableFields().pointee.offset }
     }
 
     /// In the last request.
@@ -79,12 +82,12 @@ public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
     }
 
     public var data: [UInt8] {
-        get { _message.bytes(_message.pointee.data) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.data) }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.data, body)
+        return try _message.untyped.withSpan(_message.pointee.data, body)
     }
 
     public var crc32C: UInt32 {
@@ -112,6 +115,7 @@ public struct Test_Realistic_Upload_WriteReply: LifelineMessages.Message {
     public var committedSize: Int64 {
         get { _message.pointee.committed_size }
         set { _mutableFields().pointee.committed_size = newValue }
+        _modify { yield &_mutableFields().pointee.committed_size }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__WriteReply
@@ -124,12 +128,12 @@ public struct Test_Realistic_Upload_WriteReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Upload_QueryRequest: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__QueryRequest
@@ -144,6 +148,7 @@ public struct Test_Realistic_Upload_QueryReply: LifelineMessages.Message {
     public var committedSize: Int64 {
         get { _message.pointee.committed_size }
         set { _mutableFields().pointee.committed_size = newValue }
+        _modify { yield &_mutableFields().pointee.committed_size }
     }
 
     public var isComplete: Bool {
@@ -161,17 +166,18 @@ public struct Test_Realistic_Upload_QueryReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Upload_ListReply: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public var size: Int64 {
         get { _message.pointee.size }
         set { _mutableFields().pointee.size = newValue }
+        _modify { yield &_mutableFields().pointee.size }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ListReply
@@ -184,12 +190,12 @@ public struct Test_Realistic_Upload_ListReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Upload_DeleteRequest: LifelineMessages.Message {
     public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__DeleteRequest

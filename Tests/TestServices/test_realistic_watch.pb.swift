@@ -5,17 +5,19 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Realistic_Watch_Header: LifelineMessages.Message {
     public var clusterID: UInt64 {
         get { _message.pointee.cluster_id }
         set { _mutableFields().pointee.cluster_id = newValue }
+        _modify { yield &_mutableFields().pointee.cluster_id }
     }
 
     public var revision: Int64 {
         get { _message.pointee.revision }
         set { _mutableFields().pointee.revision = newValue }
+        _modify { yield &_mutableFields().pointee.revision }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Header
@@ -28,43 +30,47 @@ public struct Test_Realistic_Watch_Header: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_Entry: LifelineMessages.Message {
     public var key: [UInt8] {
-        get { _message.bytes(_message.pointee.key) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.key) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.key, body)
+        return try _message.untyped.withSpan(_message.pointee.key, body)
     }
 
     public var value: [UInt8] {
-        get { _message.bytes(_message.pointee.value) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.value) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.value, body)
+        return try _message.untyped.withSpan(_message.pointee.value, body)
     }
 
     public var createdRevision: Int64 {
         get { _message.pointee.created_revision }
         set { _mutableFields().pointee.created_revision = newValue }
+        _modify { yield &_mutableFields().pointee.created_revision }
     }
 
     public var changedRevision: Int64 {
         get { _message.pointee.changed_revision }
         set { _mutableFields().pointee.changed_revision = newValue }
+        _modify { yield &_mutableFields().pointee.changed_revision }
     }
 
     /// How often the value was set since the key exists.
     public var version: Int64 {
         get { _message.pointee.version }
         set { _mutableFields().pointee.version = newValue }
+        _modify { yield &_mutableFields().pointee.version }
     }
 
     /// 0: no lease.
     public var lease: Int64 {
         get { _message.pointee.lease }
         set { _mutableFields().pointee.lease = newValue }
+        _modify { yield &_mutableFields().pointee.lease }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Entry
@@ -82,9 +88,9 @@ public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
     }
 
     public var entry: Test_Realistic_Watch_Entry {
-        _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.entry, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.entry, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `entry` is set.
     public var hasEntry: Bool { _message.pointee.entry != nil }
@@ -92,9 +98,9 @@ public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
     public mutating func clearEntry() { _mutableFields().pointee.entry = nil }
 
     public var previous: Test_Realistic_Watch_Entry {
-        _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
     /// Whether `previous` is set.
     public var hasPrevious: Bool { _message.pointee.previous != nil }
@@ -138,33 +144,35 @@ public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_RangeRequest: LifelineMessages.Message {
     public var key: [UInt8] {
-        get { _message.bytes(_message.pointee.key) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.key) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.key, body)
+        return try _message.untyped.withSpan(_message.pointee.key, body)
     }
 
     /// The first key behind the range. Empty: the range is one key.
     public var end: [UInt8] {
-        get { _message.bytes(_message.pointee.end) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.end) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `end`, without a copy.
     public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.end, body)
+        return try _message.untyped.withSpan(_message.pointee.end, body)
     }
 
     public var limit: Int64 {
         get { _message.pointee.limit }
         set { _mutableFields().pointee.limit = newValue }
+        _modify { yield &_mutableFields().pointee.limit }
     }
 
     /// At most 0: the newest one.
     public var revision: Int64 {
         get { _message.pointee.revision }
         set { _mutableFields().pointee.revision = newValue }
+        _modify { yield &_mutableFields().pointee.revision }
     }
 
     public var order: Test_Realistic_Watch_RangeRequest.Order {
@@ -212,9 +220,9 @@ public struct Test_Realistic_Watch_RangeRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
     public var header: Test_Realistic_Watch_Header {
-        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
@@ -222,9 +230,9 @@ public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var entries: LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry>(_in: _message, _message.pointee.entries, count: _message.pointee.n_entries) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry>(_in: _message.untyped, _message.pointee.entries, count: _message.pointee.n_entries) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var hasMore_p: Bool {
@@ -235,6 +243,7 @@ public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
     public var count: Int64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
+        _modify { yield &_mutableFields().pointee.count }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__RangeReply
@@ -247,26 +256,27 @@ public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_PutRequest: LifelineMessages.Message {
     public var key: [UInt8] {
-        get { _message.bytes(_message.pointee.key) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.key) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.key, body)
+        return try _message.untyped.withSpan(_message.pointee.key, body)
     }
 
     public var value: [UInt8] {
-        get { _message.bytes(_message.pointee.value) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.value) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.value, body)
+        return try _message.untyped.withSpan(_message.pointee.value, body)
     }
 
     public var lease: Int64 {
         get { _message.pointee.lease }
         set { _mutableFields().pointee.lease = newValue }
+        _modify { yield &_mutableFields().pointee.lease }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__PutRequest
@@ -279,9 +289,9 @@ public struct Test_Realistic_Watch_PutRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
     public var header: Test_Realistic_Watch_Header {
-        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
@@ -289,9 +299,9 @@ public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var previous: Test_Realistic_Watch_Entry {
-        _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
     /// Whether `previous` is set.
     public var hasPrevious: Bool { _message.pointee.previous != nil }
@@ -308,21 +318,21 @@ public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_DeleteRequest: LifelineMessages.Message {
     public var key: [UInt8] {
-        get { _message.bytes(_message.pointee.key) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.key) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.key, body)
+        return try _message.untyped.withSpan(_message.pointee.key, body)
     }
 
     public var end: [UInt8] {
-        get { _message.bytes(_message.pointee.end) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.end) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `end`, without a copy.
     public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.end, body)
+        return try _message.untyped.withSpan(_message.pointee.end, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__DeleteRequest
@@ -335,9 +345,9 @@ public struct Test_Realistic_Watch_DeleteRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
     public var header: Test_Realistic_Watch_Header {
-        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
@@ -347,6 +357,7 @@ public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
     public var count: Int64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
+        _modify { yield &_mutableFields().pointee.count }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__DeleteReply
@@ -359,12 +370,12 @@ public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
     public var key: [UInt8] {
-        get { _message.bytes(_message.pointee.key) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.bytes(_message.pointee.key) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.key, body)
+        return try _message.untyped.withSpan(_message.pointee.key, body)
     }
 
     public var relation: Test_Realistic_Watch_Comparison.Relation {
@@ -391,13 +402,13 @@ public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
     }
 
     public var value: [UInt8] {
-        get { _message.pointee.target_case.rawValue == 5 ? _message.bytes(_message.pointee.value) : [] }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.pointee.target_case.rawValue == 5 ? _message.untyped.bytes(_message.pointee.value) : [] }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.target_case.rawValue == 5 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.value, body)
+        return try _message.untyped.withSpan(_message.pointee.value, body)
     }
 
     public var target: OneOf_Target? {
@@ -466,37 +477,37 @@ public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
     public var range: Test_Realistic_Watch_RangeRequest {
-        _read { yield Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.range : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.range : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
 
     public var put: Test_Realistic_Watch_PutRequest {
-        _read { yield Test_Realistic_Watch_PutRequest(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.put : nil, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Watch_PutRequest(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.put : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
     public var delete: Test_Realistic_Watch_DeleteRequest {
-        _read { yield Test_Realistic_Watch_DeleteRequest(_reading: _message.pointee.request_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Realistic_Watch_DeleteRequest(_reading: _message.pointee.request_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
 
     /// Transactions may be nested.
     public var transaction: Test_Realistic_Watch_Transaction {
-        _read { yield Test_Realistic_Watch_Transaction(_reading: _message.pointee.request_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Transaction(_reading: _message.pointee.request_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var request: OneOf_Request? {
         get {
             switch _message.pointee.request_case.rawValue {
-            case 1: .range(Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.range, in: _message))
-            case 2: .put(Test_Realistic_Watch_PutRequest(_reading: _message.pointee.put, in: _message))
-            case 3: .delete(Test_Realistic_Watch_DeleteRequest(_reading: _message.pointee.delete_3, in: _message))
-            case 4: .transaction(Test_Realistic_Watch_Transaction(_reading: _message.pointee.transaction, in: _message))
+            case 1: .range(Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.range, in: _message.untyped))
+            case 2: .put(Test_Realistic_Watch_PutRequest(_reading: _message.pointee.put, in: _message.untyped))
+            case 3: .delete(Test_Realistic_Watch_DeleteRequest(_reading: _message.pointee.delete_3, in: _message.untyped))
+            case 4: .transaction(Test_Realistic_Watch_Transaction(_reading: _message.pointee.transaction, in: _message.untyped))
             default: nil
             }
         }
@@ -530,36 +541,36 @@ public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
     public var range: Test_Realistic_Watch_RangeReply {
-        _read { yield Test_Realistic_Watch_RangeReply(_reading: _message.pointee.reply_case.rawValue == 1 ? _message.pointee.range : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_RangeReply(_reading: _message.pointee.reply_case.rawValue == 1 ? _message.pointee.range : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
 
     public var put: Test_Realistic_Watch_PutReply {
-        _read { yield Test_Realistic_Watch_PutReply(_reading: _message.pointee.reply_case.rawValue == 2 ? _message.pointee.put : nil, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Watch_PutReply(_reading: _message.pointee.reply_case.rawValue == 2 ? _message.pointee.put : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
     public var delete: Test_Realistic_Watch_DeleteReply {
-        _read { yield Test_Realistic_Watch_DeleteReply(_reading: _message.pointee.reply_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        _read { yield Test_Realistic_Watch_DeleteReply(_reading: _message.pointee.reply_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
     }
 
     public var transaction: Test_Realistic_Watch_TransactionReply {
-        _read { yield Test_Realistic_Watch_TransactionReply(_reading: _message.pointee.reply_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+        _read { yield Test_Realistic_Watch_TransactionReply(_reading: _message.pointee.reply_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
     }
 
     public var reply: OneOf_Reply? {
         get {
             switch _message.pointee.reply_case.rawValue {
-            case 1: .range(Test_Realistic_Watch_RangeReply(_reading: _message.pointee.range, in: _message))
-            case 2: .put(Test_Realistic_Watch_PutReply(_reading: _message.pointee.put, in: _message))
-            case 3: .delete(Test_Realistic_Watch_DeleteReply(_reading: _message.pointee.delete_3, in: _message))
-            case 4: .transaction(Test_Realistic_Watch_TransactionReply(_reading: _message.pointee.transaction, in: _message))
+            case 1: .range(Test_Realistic_Watch_RangeReply(_reading: _message.pointee.range, in: _message.untyped))
+            case 2: .put(Test_Realistic_Watch_PutReply(_reading: _message.pointee.put, in: _message.untyped))
+            case 3: .delete(Test_Realistic_Watch_DeleteReply(_reading: _message.pointee.delete_3, in: _message.untyped))
+            case 4: .transaction(Test_Realistic_Watch_TransactionReply(_reading: _message.pointee.transaction, in: _message.untyped))
             default: nil
             }
         }
@@ -593,21 +604,21 @@ public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
 public struct Test_Realistic_Watch_Transaction: LifelineMessages.Message {
     /// All of them have to hold.
     public var comparisons: LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison>(_in: _message, _message.pointee.comparisons, count: _message.pointee.n_comparisons) }
-        set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison>(_in: _message.untyped, _message.pointee.comparisons, count: _message.pointee.n_comparisons) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
     public var then: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message, _message.pointee.then, count: _message.pointee.n_then) }
-        set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message.untyped, _message.pointee.then, count: _message.pointee.n_then) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
     }
 
     public var otherwise: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message, _message.pointee.otherwise, count: _message.pointee.n_otherwise) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message.untyped, _message.pointee.otherwise, count: _message.pointee.n_otherwise) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Transaction
@@ -620,9 +631,9 @@ public struct Test_Realistic_Watch_Transaction: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
     public var header: Test_Realistic_Watch_Header {
-        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
@@ -635,9 +646,9 @@ public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
     }
 
     public var replies: LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply>(_in: _message, _message.pointee.replies, count: _message.pointee.n_replies) }
-        set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply>(_in: _message.untyped, _message.pointee.replies, count: _message.pointee.n_replies) }
+        set { _message.untyped[collection: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__TransactionReply
@@ -650,22 +661,22 @@ public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
     public var create: Test_Realistic_Watch_WatchRequest.Creation {
-        _read { yield Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.create : nil, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.create : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
 
     public var cancel: Test_Realistic_Watch_WatchRequest.Cancellation {
-        _read { yield Test_Realistic_Watch_WatchRequest.Cancellation(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.cancel : nil, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        _read { yield Test_Realistic_Watch_WatchRequest.Cancellation(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.cancel : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
     public var request: OneOf_Request? {
         get {
             switch _message.pointee.request_case.rawValue {
-            case 1: .create(Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.create, in: _message))
-            case 2: .cancel(Test_Realistic_Watch_WatchRequest.Cancellation(_reading: _message.pointee.cancel, in: _message))
+            case 1: .create(Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.create, in: _message.untyped))
+            case 2: .cancel(Test_Realistic_Watch_WatchRequest.Cancellation(_reading: _message.pointee.cancel, in: _message.untyped))
             default: nil
             }
         }
@@ -686,27 +697,28 @@ public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
 
     public struct Creation: LifelineMessages.Message {
         public var key: [UInt8] {
-            get { _message.bytes(_message.pointee.key) }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+            get { _message.untyped.bytes(_message.pointee.key) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `key`, without a copy.
         public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withSpan(_message.pointee.key, body)
+            return try _message.untyped.withSpan(_message.pointee.key, body)
         }
 
         public var end: [UInt8] {
-            get { _message.bytes(_message.pointee.end) }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+            get { _message.untyped.bytes(_message.pointee.end) }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the bytes of `end`, without a copy.
         public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-            return try _message.withSpan(_message.pointee.end, body)
+            return try _message.untyped.withSpan(_message.pointee.end, body)
         }
 
         /// Of the first event. 0: events from now on.
         public var startRevision: Int64 {
             get { _message.pointee.start_revision }
             set { _mutableFields().pointee.start_revision = newValue }
+            _modify { yield &_mutableFields().pointee.start_revision }
         }
 
         public var sendsPrevious: Bool {
@@ -715,9 +727,9 @@ public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
         }
 
         public var without: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind> {
-            _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind>(_in: _message, _message.pointee.without, count: _message.pointee.n_without) }
-            set { _message[collection: 4, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+            _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind>(_in: _message.untyped, _message.pointee.without, count: _message.pointee.n_without) }
+            set { _message.untyped[collection: 4, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CreationX6f3b9877
@@ -732,6 +744,7 @@ public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
         public var watchID: Int64 {
             get { _message.pointee.watch_id }
             set { _mutableFields().pointee.watch_id = newValue }
+            _modify { yield &_mutableFields().pointee.watch_id }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CancellationX8897784d
@@ -752,9 +765,9 @@ public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
     public var header: Test_Realistic_Watch_Header {
-        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
@@ -764,6 +777,7 @@ public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
     public var watchID: Int64 {
         get { _message.pointee.watch_id }
         set { _mutableFields().pointee.watch_id = newValue }
+        _modify { yield &_mutableFields().pointee.watch_id }
     }
 
     public var isCreated: Bool {
@@ -777,18 +791,18 @@ public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
     }
 
     public var reason: String {
-        get { _message.string(_message.pointee.reason) }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.reason) }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `reason`, without a copy.
     public func withReasonUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.reason, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.reason, body)
     }
 
     public var events: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event> {
-        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event>(_in: _message, _message.pointee.events, count: _message.pointee.n_events) }
-        set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event>(_in: _message.untyped, _message.pointee.events, count: _message.pointee.n_events) }
+        set { _message.untyped[collection: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 5, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchReply
@@ -804,11 +818,13 @@ public struct Test_Realistic_Watch_LeaseRequest: LifelineMessages.Message {
     public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
+        _modify { yield &_mutableFields().pointee.id }
     }
 
     public var seconds: Int64 {
         get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
+        _modify { yield &_mutableFields().pointee.seconds }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__LeaseRequest
@@ -821,9 +837,9 @@ public struct Test_Realistic_Watch_LeaseRequest: LifelineMessages.Message {
 
 public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
     public var header: Test_Realistic_Watch_Header {
-        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
@@ -833,11 +849,13 @@ public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
     public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
+        _modify { yield &_mutableFields().pointee.id }
     }
 
     public var seconds: Int64 {
         get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
+        _modify { yield &_mutableFields().pointee.seconds }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__LeaseReply

@@ -5,7 +5,7 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public enum Test_Services_Names_DoorPushes: LifelineMessages.ProtobufEnum {
     case unspecified // = 0

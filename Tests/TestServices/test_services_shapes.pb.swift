@@ -6,16 +6,16 @@ public import Lifeline
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Test_Services_Question: LifelineMessages.Message {
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestServices.Test__Services__Question
@@ -28,18 +28,19 @@ public struct Test_Services_Question: LifelineMessages.Message {
 
 public struct Test_Services_Answer: LifelineMessages.Message {
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public struct Part: LifelineMessages.Message {
         public var number: UInt32 {
             get { _message.pointee.number }
             set { _mutableFields().pointee.number = newValue }
+            _modify { yield &_mutableFields().pointee.number }
         }
 
         public typealias _Fields = CTestServices.Test__Services__Answer__PartX3fc52f3e

@@ -5,7 +5,7 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Messages without a prefix, with names that generated services use for something else.
 public struct Duration: LifelineMessages.Message {
@@ -19,12 +19,12 @@ public struct Duration: LifelineMessages.Message {
 
 public struct LifelineMessage: LifelineMessages.Message {
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestServices.Pb__Lifeline

@@ -1,7 +1,7 @@
 /// What `--lifeline_opt=` says: which targets to write for, what, and who may see the Swift.
 package struct GeneratorOptions: Equatable {
     /// The version of the interface that the code is for: LIFELINE_INTERFACE_VERSION in lifeline_table.h.
-    package static let interfaceVersion = 5
+    package static let interfaceVersion = 6
 
     /// Who may see the generated Swift.
     package enum Visibility: String, CaseIterable {

@@ -62,6 +62,6 @@ struct SwiftOneofGenerator {
             return "_content.submessage(\(value), at: \(SwiftProperty.index(of: field))) as \(type)"
         }
         // A submessage's accessor would lend a value, which then had to be copied.
-        return "\(type)(_reading: \(value), in: _message)"
+        return "\(type)(_reading: \(value), in: _message.untyped)"
     }
 }

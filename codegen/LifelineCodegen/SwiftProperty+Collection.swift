@@ -6,7 +6,7 @@ extension SwiftProperty {
     func printRepeated(to printer: inout SourcePrinter) {
         if context.isForSwiftProtobuf { printConverted(to: "[\(type)]", as: "array", to: &printer) }
         let list = context.listType(of: field)
-        printCollection(ofType: list, to: &printer) { "\(list)(_in: _message, \(settledValue), count: \($0))" }
+        printCollection(ofType: list, to: &printer) { "\(list)(_in: _message.untyped, \(settledValue), count: \($0))" }
     }
 
     func printMap(to printer: inout SourcePrinter) {
@@ -14,7 +14,9 @@ extension SwiftProperty {
         let (key, mapped) = (context.elementType(of: fields.key), context.elementType(of: fields.value))
         if context.isForSwiftProtobuf { printConverted(to: "[\(key): \(mapped)]", as: "dictionary", to: &printer) }
         let map = "\(context.runtime("MapField"))<\(key), \(mapped)>"
-        printCollection(ofType: map, to: &printer) { "\(map)(_in: _message, entries: \(settledValue), count: \($0))" }
+        printCollection(ofType: map, to: &printer) {
+            "\(map)(_in: _message.untyped, entries: \(settledValue), count: \($0))"
+        }
     }
 
     private func printCollection(

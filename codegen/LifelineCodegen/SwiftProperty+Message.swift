@@ -15,7 +15,7 @@ extension SwiftProperty {
                 printer.print("get { _content.submessage(\(fields), at: \(Self.index(of: field))) }")
                 printChanging(as: "message", of: "_content", to: &printer)
             } else {
-                printer.print("_read { yield \(type)(_reading: \(fields), in: _message) }")
+                printer.print("_read { yield \(type)(_reading: \(fields), in: _message.untyped) }")
                 printChanging(as: "message", to: &printer)
             }
         }

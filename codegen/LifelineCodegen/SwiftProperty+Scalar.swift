@@ -32,11 +32,11 @@ extension SwiftProperty {
             if let isPresent {
                 let standIn = SwiftLiteral.defaultValue(of: field, in: context)
                 let bytes = standIn == "[]" ? "[\(context.standard("UInt8"))]()" : standIn
-                let text = "\(context.message).withUTF8Span(ofDefault: \(standIn), body)"
+                let text = "\(context.message).untyped.withUTF8Span(ofDefault: \(standIn), body)"
                 let call = isText ? text : "body(\(bytes).span)"
                 printer.print("guard \(isPresent) else { return try \(call) }")
             }
-            printer.print("return try \(context.message).with\(isText ? "UTF8Span" : "Span")(\(value), body)")
+            printer.print("return try \(context.message).untyped.with\(isText ? "UTF8Span" : "Span")(\(value), body)")
         }
         printer.print("}")
     }
@@ -46,8 +46,8 @@ extension SwiftProperty {
         switch field.type {
         case .bool: "\(value) != 0"
         case .enum: "\(type)._load(\(value))"
-        case .string: "\(context.message).string(\(value))"
-        case .bytes: "\(context.message).\(context.isForSwiftProtobuf ? "data" : "bytes")(\(value))"
+        case .string: "\(context.message).untyped.string(\(value))"
+        case .bytes: "\(context.message).untyped.\(context.isForSwiftProtobuf ? "data" : "bytes")(\(value))"
         default: value
         }
     }
@@ -55,7 +55,7 @@ extension SwiftProperty {
     private func printSetter(to printer: inout SourcePrinter) {
         if isBuffer {
             let message = isOneofMember ? context.presence : context.message
-            printer.print("set { \(message).assign(newValue, to: \(tableIndex)) }")
+            printer.print("set { \(message).untyped.assign(newValue, to: \(tableIndex)) }")
             return
         }
         let presenceMark =
@@ -65,7 +65,10 @@ extension SwiftProperty {
             case .implicit, .pointer, .repeated, .map, .always: ""
             }
         guard !presenceMark.isEmpty else {
-            printer.print("set { _mutableFields().pointee.\(context.names.member(field)) = \(stored) }")
+            let place = "_mutableFields().pointee.\(context.names.member(field))"
+            printer.print("set { \(place) = \(stored) }")
+            // In place: the compiler's own would read and write.
+            if isStoredAsItIs { printer.print("_modify { yield &\(place) }") }
             return
         }
         printer.print(
@@ -82,6 +85,9 @@ extension SwiftProperty {
     }
 
     private var isBuffer: Bool { field.type == .string || field.type == .bytes }
+
+    /// Whether the struct's member has the property's type.
+    private var isStoredAsItIs: Bool { loaded == value && stored == "newValue" }
 
     /// The value that the struct's member gets.
     private var stored: String {

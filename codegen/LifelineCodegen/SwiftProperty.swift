@@ -40,7 +40,7 @@ struct SwiftProperty {
     }
 
     /// Prints the accessors that change what is not a number, a text or bytes.
-    func printChanging(as kind: String, of content: String = "_message", to printer: inout SourcePrinter) {
+    func printChanging(as kind: String, of content: String = "_message.untyped", to printer: inout SourcePrinter) {
         printer.print(
             "set { \(content)[\(kind): \(tableIndex)] = newValue }",
             "\(context.inlinable)_modify { yield &\(content)[\(kind): \(tableIndex)] }"

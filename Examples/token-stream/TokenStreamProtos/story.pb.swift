@@ -5,18 +5,20 @@ public import CTokenStreamProtos
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion5  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
     public var seed: UInt64 {
         get { _message.pointee.seed }
         set { _mutableFields().pointee.seed = newValue }
+        _modify { yield &_mutableFields().pointee.seed }
     }
 
     /// How many tokens: 1 to 1,000,000.
     public var tokenCount: UInt32 {
         get { _message.pointee.token_count }
         set { _mutableFields().pointee.token_count = newValue }
+        _modify { yield &_mutableFields().pointee.token_count }
     }
 
     public typealias _Fields = CTokenStreamProtos.Example__Story__V1__TellRequest
@@ -32,16 +34,17 @@ public struct Example_Story_V1_Token: LifelineMessages.Message {
     public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
     }
 
     /// A word with the space before it, a punctuation mark, or the end of a paragraph.
     public var text: String {
-        get { _message.string(_message.pointee.text) }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+        get { _message.untyped.string(_message.pointee.text) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.text, body)
+        return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTokenStreamProtos.Example__Story__V1__Token

@@ -117,6 +117,11 @@ bool lifeline_message_decode_plain(
 // A deep copy in `arena`, with strings and unknown fields. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const void *message, LifelineArena *arena);
 
+// A deep copy in `arena` of `count` elements of a repeated field or a map, at least one. NULL when the arena's budget is
+// exhausted.
+void *_Nullable lifeline_elements_copy(
+    const LifelineField *field, const void *elements, size_t count, LifelineArena *arena);
+
 // The bytes that lifeline_message_copy takes from its arena.
 size_t lifeline_message_copy_size(const LifelineMessageTable *table, const void *message);
 
@@ -144,8 +149,9 @@ static inline bool lifeline_bytes_are_ascii(const uint8_t *_Nullable bytes, size
 }
 
 // Whether both messages have the same fields present, with the same values, and the same unknown fields in the same
-// order. Floating-point numbers are compared by their bits.
-bool lifeline_message_equal(const LifelineMessageTable *table, const void *left, const void *right);
+// order. NULL is a message with no field set. Floating-point numbers are compared by their bits.
+bool lifeline_message_equal(
+    const LifelineMessageTable *table, const void *_Nullable left, const void *_Nullable right);
 
 // Whether a `required` field is absent in `message` or below it. `failure` then names the first one.
 bool lifeline_message_missing_required(

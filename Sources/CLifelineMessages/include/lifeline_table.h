@@ -65,7 +65,7 @@ enum {
 
 // The version of the tables and of the functions that generated code calls. Generated code names the one that it was
 // made for, so that the compiler refuses it where this is another one.
-#define LIFELINE_INTERFACE_VERSION 5
+#define LIFELINE_INTERFACE_VERSION 6
 
 typedef struct LifelineMessageTable LifelineMessageTable;
 typedef struct LifelineFile LifelineFile;
