@@ -188,9 +188,7 @@ extension Message {
         _ value: inout UnsafeMutablePointer<_Fields>?,
         from storage: _BorrowedStorage
     ) -> (element: Self, lent: UnsafeMutablePointer<_Fields>?) {
-        var place = UnsafeMutableRawPointer(value)
-        defer { value = nil }
-        return _lent(storage.lend(&place, as: _table))
+        _lent(storage.lendMessage(at: &value, as: _table))
     }
 
     @inlinable static func _lent(_ loan: _UntypedReference) -> (element: Self, lent: _CValue) {
@@ -212,6 +210,7 @@ extension Message {
         as value: UnsafeMutablePointer<_Fields>?,
         in storage: _MessageStorage
     ) -> Bool {
-        element._message.untyped.isEqual(to: value, as: _table)
+        defer { extendLifetime(storage) }
+        return element._message.untyped.isEqual(to: value, as: _table)
     }
 }

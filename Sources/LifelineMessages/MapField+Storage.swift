@@ -95,7 +95,7 @@ extension MapField {
     }
 
     /// A deep copy, in `storage`.
-    @inlinable public func _copied(into storage: _MessageStorage) -> MapField {
+    @inlinable func _copied(into storage: _MessageStorage) -> MapField {
         var copy = MapField(_storage: storage, elements: nil, count: 0)
         guard let _storage, count > 0 else { return copy }
         defer { extendLifetime(_storage) }

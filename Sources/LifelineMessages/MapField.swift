@@ -14,7 +14,7 @@ public protocol MapKey: FieldElement {
 /// behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]` changes
 /// a message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as _MessageReference: `_elements` points into `_storage`, and is written
+    // @unchecked Sendable for the same reason as _UntypedReference: `_elements` points into `_storage`, and is written
     // to only while `self` holds the one reference to it. Keys and values are Sendable themselves. See
     // docs/message-memory.md.
 

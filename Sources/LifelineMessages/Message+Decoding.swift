@@ -65,7 +65,8 @@ extension Message {
         }
     }
 
-    /// Decodes a message from borrowed memory: what connections call. It is not inlined, because each type has it.
+    /// Decodes a message from borrowed memory, for `DelimitedMessage`.
+    // The work is in a function of the library, because every type has this initializer.
     @inlinable public init(
         serializedBytes bytes: UnsafeRawBufferPointer,
         partial: Bool,

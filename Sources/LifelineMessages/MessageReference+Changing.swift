@@ -33,20 +33,18 @@ extension _UntypedReference {
     }
 
     /// Makes a field present, after the struct was made writable. Returns the place of its value.
-    @inline(__always) private mutating func makePresent<Value>(
+    mutating func makePresent(
         _ field: UnsafePointer<LifelineField>,
-        of table: UnsafePointer<_MessageTable>,
-        as: Value.Type
-    ) -> UnsafeMutablePointer<Value> {
+        of table: UnsafePointer<_MessageTable>
+    ) -> UnsafeMutableRawPointer {
         lifeline_make_present(field, mutableFields(as: table))
-        return place(of: field, as: Value.self)
+        return place(of: field)
     }
 
-    @inlinable @inline(__always) func place<Value>(
-        of field: UnsafePointer<LifelineField>,
-        as: Value.Type
-    ) -> UnsafeMutablePointer<Value> {
-        (fields + Int(field.pointee.offset)).assumingMemoryBound(to: Value.self)
+    /// Where the struct has a field's value. Untyped: generated code reads it as a pointer of another type, and the
+    /// compiler takes pointers of different types to be of different memory.
+    @inlinable @inline(__always) func place(of field: UnsafePointer<LifelineField>) -> UnsafeMutableRawPointer {
+        fields + Int(field.pointee.offset)
     }
 }
 
@@ -71,7 +69,7 @@ extension _UntypedReference {
         to index: Int,
         of table: UnsafePointer<_MessageTable>
     ) {
-        let place = makePresent(table.pointee.fields + index, of: table, as: _BytesValue.self)
+        let place = makePresent(table.pointee.fields + index, of: table).assumingMemoryBound(to: _BytesValue.self)
         withStorage { $0.assign(bytes, to: &place.pointee) }
     }
 }
@@ -85,7 +83,7 @@ extension _UntypedReference {
             defer { extendLifetime(storage) }
             let field = table.pointee.fields + index
             let isPresent = lifeline_is_present(field, fields)
-            yield M(_reading: isPresent ? place(of: field, as: M._CValue.self).pointee : nil, in: self)
+            yield M(_reading: isPresent ? place(of: field).load(as: M._CValue.self) : nil, in: self)
         }
         @inline(__always) set {
             let message = newValue._message.untyped
@@ -125,8 +123,9 @@ extension _UntypedReference {
         of table: UnsafePointer<_MessageTable>
     ) {
         let field = table.pointee.fields + index
-        let place = makePresent(field, of: table, as: UnsafeMutableRawPointer?.self)
-        place.pointee = withStorage { $0.copy(message, as: field.pointee.message.unsafelyUnwrapped, from: source) }
+        let place = makePresent(field, of: table)
+        let copy = withStorage { $0.copy(message, as: field.pointee.message.unsafelyUnwrapped, from: source) }
+        place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
     }
 
     @usableFromInline mutating func lendMessage(
@@ -134,8 +133,8 @@ extension _UntypedReference {
         of table: UnsafePointer<_MessageTable>
     ) -> _UntypedReference {
         let field = table.pointee.fields + index
-        let place = makePresent(field, of: table, as: UnsafeMutableRawPointer?.self)
-        return withStorage { $0.lend(&place.pointee, as: field.pointee.message.unsafelyUnwrapped) }
+        let place = makePresent(field, of: table)
+        return withStorage { $0.lendMessage(at: place, as: field.pointee.message.unsafelyUnwrapped) }
     }
 
     @usableFromInline mutating func settleMessage(
@@ -145,13 +144,21 @@ extension _UntypedReference {
         of table: UnsafePointer<_MessageTable>
     ) {
         let field = table.pointee.fields + index
-        var settled = lent
-        if !withStorage({ $0.takeBack(&message, lent: lent) }) {
-            _ = mutableFields(as: table)
-            let inner = field.pointee.message.unsafelyUnwrapped
-            settled = withStorage { $0.copy(message.fields, as: inner, from: message.storage) }
-        }
-        place(of: field, as: UnsafeMutableRawPointer?.self).pointee = settled
+        let settled = settled(&message, lent: lent, as: field.pointee.message.unsafelyUnwrapped, of: table)
+        place(of: field).storeBytes(of: settled, as: UnsafeMutableRawPointer?.self)
+    }
+
+    /// Ends the loan of a message. Returns what is to be stored where it was: the message at `lent`, or a copy of what has
+    /// taken its place.
+    mutating func settled(
+        _ message: inout _UntypedReference,
+        lent: UnsafeMutableRawPointer,
+        as inner: UnsafePointer<_MessageTable>,
+        of table: UnsafePointer<_MessageTable>
+    ) -> UnsafeMutableRawPointer? {
+        if withStorage({ $0.takeBack(&message, lent: lent) }) { return lent }
+        _ = mutableFields(as: table)
+        return withStorage { $0.copy(message.fields, as: inner, from: message.storage) }
     }
 }
 
@@ -176,7 +183,7 @@ extension _UntypedReference {
         _read {
             defer { extendLifetime(storage) }
             let field = table.pointee.fields + index
-            let elements = place(of: field, as: UnsafeMutablePointer<Collection._CElement>?.self).pointee
+            let elements = place(of: field).load(as: UnsafeMutablePointer<Collection._CElement>?.self)
             yield Collection(_storage: storage, elements: elements, count: lifeline_count(field, fields))
         }
         @inline(__always) set {
@@ -189,7 +196,7 @@ extension _UntypedReference {
         }
     }
 
-    /// A function, because a constant for the storage would be a second reference to it.
+    // Separate, so that no local constant holds a second reference to the storage.
     @inlinable @inline(__always) mutating func lendCollection<Collection: _FieldCollection>(
         _ index: Int,
         of table: UnsafePointer<_MessageTable>
@@ -227,7 +234,7 @@ extension _UntypedReference {
     ) -> (elements: UnsafeMutableRawPointer?, count: Int) {
         let field = table.pointee.fields + index
         _ = mutableFields(as: table)
-        let elements = place(of: field, as: UnsafeMutableRawPointer?.self).pointee
+        let elements = place(of: field).load(as: UnsafeMutableRawPointer?.self)
         let count = lifeline_count(field, fields)
         set(nil, count: 0, of: field)
         return (elements, count)
@@ -250,7 +257,7 @@ extension _UntypedReference {
     }
 
     private func set(_ elements: UnsafeMutableRawPointer?, count: Int, of field: UnsafePointer<LifelineField>) {
-        place(of: field, as: UnsafeMutableRawPointer?.self).pointee = elements
+        place(of: field).storeBytes(of: elements, as: UnsafeMutableRawPointer?.self)
         let quantifier = fields + Int(field.pointee.quantifier_offset)
         quantifier.storeBytes(of: count, as: Int.self)
     }

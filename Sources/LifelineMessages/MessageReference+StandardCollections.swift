@@ -95,6 +95,7 @@ extension _UntypedReference {
         isShorter = array.count < list.count
         added = Array(array[count...])
         guard let storage = list._storage, let elements = list._elements else { return }
+        defer { extendLifetime(storage) }
         for position in 0..<count where !Element._isStored(array[position], as: elements[position], in: storage) {
             replaced.append((position, array[position]))
         }
@@ -112,6 +113,7 @@ extension _UntypedReference {
     @inlinable init(from map: MapField<Key, Value>, to dictionary: [Key: Value]) {
         set = dictionary
         guard let storage = map._storage else { return }
+        defer { extendLifetime(storage) }
         for position in 0..<map.count {
             let key = Key._load(map.key(at: position), in: storage)
             // Keys that differ only in their bytes are equal as Strings.

@@ -69,13 +69,13 @@ extension _BorrowedStorage {
         return true
     }
 
-    /// Lends the message at `place`, which is made if there is none. The place is empty until the loan ends.
-    @usableFromInline func lend(
-        _ place: inout UnsafeMutableRawPointer?,
+    /// Lends the message that `place` points to, which is made if there is none. The place is empty until the loan ends.
+    @usableFromInline func lendMessage(
+        at place: UnsafeMutableRawPointer,
         as table: UnsafePointer<_MessageTable>
     ) -> _UntypedReference {
-        let message = place ?? create(table)
-        place = nil
+        let message = place.load(as: UnsafeMutableRawPointer?.self) ?? create(table)
+        place.storeBytes(of: nil, as: UnsafeMutableRawPointer?.self)
         return _UntypedReference(storage: lend(), fields: message)
     }
 

@@ -7,7 +7,7 @@ public import CLifelineMessages
 /// `swap(&message.attachments[i], &other)` in a loop copies the field each time, because the element that is swapped
 /// out shares the field's memory.
 @frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as _MessageReference: `_elements` points into `_storage`, and is written
+    // @unchecked Sendable for the same reason as _UntypedReference: `_elements` points into `_storage`, and is written
     // to only while `self` holds the one reference to it. Elements are Sendable themselves. See docs/message-memory.md.
 
     /// Nil until the first element is added.
@@ -272,7 +272,7 @@ extension RepeatedField {
     }
 
     /// A deep copy, in `storage`.
-    @inlinable public func _copied(into storage: _MessageStorage) -> RepeatedField {
+    @inlinable func _copied(into storage: _MessageStorage) -> RepeatedField {
         var copy = RepeatedField(_storage: storage, elements: nil, count: 0)
         guard let _storage, let _elements, count > 0 else { return copy }
         defer { extendLifetime(_storage) }

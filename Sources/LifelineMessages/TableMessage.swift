@@ -6,7 +6,7 @@ internal import CProtobufC
 ///
 /// The table lives as long as one of these does.
 package struct TableMessage: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as _MessageReference; and tables never change.
+    // @unchecked Sendable for the same reason as _UntypedReference; and tables never change.
 
     package typealias Field = UnsafePointer<LifelineField>
 
@@ -337,8 +337,8 @@ extension TableMessage {
         of field: Field,
         _ body: (UnsafeMutableRawPointer, _BorrowedStorage) -> Result
     ) -> Result {
-        makePresent(field)
-        return reference.withStorage { body(place(of: field, at: nil), $0) }
+        let place = reference.makePresent(field, of: table)
+        return reference.withStorage { body(place, $0) }
     }
 
     /// Calls `body` with the place of an element, which must be there.
@@ -404,18 +404,14 @@ extension TableMessage {
         _ body: (inout TableMessage) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let inner = field.pointee.message.unsafelyUnwrapped
-        if index == nil { makePresent(field) } else { _ = reference.mutableFields(as: table) }
-        let lender = place(of: field, at: index).assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
+        if index == nil { _ = reference.makePresent(field, of: table) } else { _ = reference.mutableFields(as: table) }
+        let lender = place(of: field, at: index)
         // As the accessors of generated code do: see docs/message-memory.md, "Loans".
-        var lent = TableMessage(inner, reference.withStorage { $0.lend(&lender.pointee, as: inner) })
+        var lent = TableMessage(inner, reference.withStorage { $0.lendMessage(at: lender, as: inner) })
         let original = lent.memory
         defer {
             precondition(lent.table == inner, "The message was replaced by one of another type")
-            var settled = original
-            if !reference.withStorage({ $0.takeBack(&lent.reference, lent: original) }) {
-                _ = reference.mutableFields(as: table)
-                settled = reference.withStorage { $0.copy(lent.memory, as: inner, from: lent.reference.storage) }
-            }
+            let settled = reference.settled(&lent.reference, lent: original, as: inner, of: table)
             place(of: field, at: index).storeBytes(of: settled, as: UnsafeMutableRawPointer?.self)
         }
         return try body(&lent)
@@ -424,10 +420,6 @@ extension TableMessage {
     /// A deep copy of a message in `storage`.
     package func copied(into storage: _BorrowedStorage) -> UnsafeMutableRawPointer {
         storage.copy(memory, as: table, from: reference.storage)
-    }
-
-    private mutating func makePresent(_ field: Field) {
-        lifeline_make_present(field, reference.mutableFields(as: table))
     }
 
     private func setCount(of field: Field, to count: Int) {
