@@ -73,9 +73,12 @@ public struct TextFormatDecodingOptions: Sendable {
 
 // MARK: - As Lifeline has them
 
+/// swift-protobuf's limit counts the outermost message, too, but in JSON.
+private func maximumDepth(_ messageDepthLimit: Int) -> Int { max(0, messageDepthLimit &- 1) }
+
 extension BinaryDecodingOptions {
     @usableFromInline var options: DecodingOptions {
-        DecodingOptions(maximumDepth: messageDepthLimit, memoryLimit: memoryLimit)
+        DecodingOptions(maximumDepth: maximumDepth(messageDepthLimit), memoryLimit: memoryLimit)
     }
 }
 
@@ -110,7 +113,7 @@ extension TextFormatEncodingOptions {
 extension TextFormatDecodingOptions {
     func options(_ extensions: (any ExtensionMap)?) -> LifelineMessages.TextFormatDecodingOptions {
         var options = LifelineMessages.TextFormatDecodingOptions(types: Google_Protobuf_Any.registered(and: extensions))
-        options.maximumDepth = messageDepthLimit
+        options.maximumDepth = maximumDepth(messageDepthLimit)
         options.memoryLimit = memoryLimit
         options.ignoreUnknownFields = ignoreUnknownFields || ignoreUnknownExtensionFields
         return options

@@ -53,5 +53,47 @@ public enum SwiftProtobuf {
     public typealias Google_Protobuf_UInt64Value = LifelineSwiftProtobufCompatibility.Google_Protobuf_UInt64Value
     public typealias Google_Protobuf_Value = LifelineSwiftProtobufCompatibility.Google_Protobuf_Value
 
+    // descriptor.proto
+    public typealias Google_Protobuf_DescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_DescriptorProto
+    public typealias Google_Protobuf_Edition = LifelineSwiftProtobufCompatibility.Google_Protobuf_Edition
+    public typealias Google_Protobuf_EnumDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_EnumDescriptorProto
+    public typealias Google_Protobuf_EnumOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_EnumOptions
+    public typealias Google_Protobuf_EnumValueDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_EnumValueDescriptorProto
+    public typealias Google_Protobuf_EnumValueOptions = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_EnumValueOptions
+    public typealias Google_Protobuf_ExtensionRangeOptions = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_ExtensionRangeOptions
+    public typealias Google_Protobuf_FeatureSet = LifelineSwiftProtobufCompatibility.Google_Protobuf_FeatureSet
+    public typealias Google_Protobuf_FeatureSetDefaults = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_FeatureSetDefaults
+    public typealias Google_Protobuf_FieldDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_FieldDescriptorProto
+    public typealias Google_Protobuf_FieldOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_FieldOptions
+    public typealias Google_Protobuf_FileDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_FileDescriptorProto
+    public typealias Google_Protobuf_FileDescriptorSet = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_FileDescriptorSet
+    public typealias Google_Protobuf_FileOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_FileOptions
+    public typealias Google_Protobuf_GeneratedCodeInfo = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_GeneratedCodeInfo
+    public typealias Google_Protobuf_MessageOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_MessageOptions
+    public typealias Google_Protobuf_MethodDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_MethodDescriptorProto
+    public typealias Google_Protobuf_MethodOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_MethodOptions
+    public typealias Google_Protobuf_OneofDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_OneofDescriptorProto
+    public typealias Google_Protobuf_OneofOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_OneofOptions
+    public typealias Google_Protobuf_ServiceDescriptorProto = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_ServiceDescriptorProto
+    public typealias Google_Protobuf_ServiceOptions = LifelineSwiftProtobufCompatibility.Google_Protobuf_ServiceOptions
+    public typealias Google_Protobuf_SourceCodeInfo = LifelineSwiftProtobufCompatibility.Google_Protobuf_SourceCodeInfo
+    public typealias Google_Protobuf_SymbolVisibility = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_SymbolVisibility
+    public typealias Google_Protobuf_UninterpretedOption = LifelineSwiftProtobufCompatibility
+        .Google_Protobuf_UninterpretedOption
+
     public static var defaultAnyTypeURLPrefix: String { LifelineSwiftProtobufCompatibility.defaultAnyTypeURLPrefix }
 }

@@ -139,8 +139,11 @@ internal import Testing
         #expect(error([0]) == .malformedProtobuf)
         #expect(error([0x0A, 1, 0xFF]) == .invalidUTF8)
         var options = BinaryDecodingOptions()
-        options.messageDepthLimit = 2
+        // The outermost message counts.
+        options.messageDepthLimit = 3
         #expect(error([0x72, 4, 0x72, 2, 0x72, 0], options) == .messageDepthLimit)
+        options.messageDepthLimit = 4
+        #expect(error([0x72, 4, 0x72, 2, 0x72, 0], options) == nil)
         #expect(throws: BinaryDecodingError.missingRequiredFields) { try Test_Proto2_Defaults(serializedData: Data()) }
         #expect(throws: BinaryDecodingError.truncated) { try ChatMessage(serializedData: Data([0x0A])) }
         #expect(throws: BinaryEncodingError.missingRequiredFields) { try Test_Proto2_Defaults().serializedData() }

@@ -1,4 +1,4 @@
-// The errors of swift-protobuf, with its cases. Some of them this library never throws.
+// The errors of swift-protobuf, with its cases. docs/migrating-from-swift-protobuf.md lists those that are never thrown.
 
 public enum BinaryDecodingError: Error {
     case trailingGarbage
