@@ -17,7 +17,13 @@ extension Endpoint {
         case "unix": self.init(address: try Endpoint.parseUnix(rest, of: text))
         case "ws": try self.init(webSocket: rest, defaultPort: 80, isEncrypted: false, of: text)
         case "wss": try self.init(webSocket: rest, defaultPort: 443, isEncrypted: true, of: text)
-        default: throw Endpoint.invalid(text, "nobody knows the scheme. Write \(Endpoint.forms)")
+        default:
+            // Before a user and a password, the scheme may be one of them, put into the wrong place.
+            let scheme = text.contains("@") ? "" : " \"\(String(text[..<colon]).escaped(limit: 20))\""
+            throw ConnectionError(
+                code: .invalidEndpoint,
+                message: "unknown scheme\(scheme). Use tcp, tls, ws, wss or unix."
+            )
         }
     }
 

@@ -56,7 +56,7 @@ import Testing
         ("", "no scheme"),
         ("127.0.0.1:7000", "no scheme"),
         ("tcp:/127.0.0.1:7000", "no scheme"),
-        ("http://h:80", "nobody knows the scheme"),
+        ("http://h:80", "unknown scheme \"http\". Use tcp, tls, ws, wss or unix."),
         ("tcp://", "port is missing"),
         ("tcp://host", "port is missing"),
         ("tcp://host:", "no number from 0 to 65535"),
