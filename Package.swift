@@ -214,7 +214,6 @@ let lifeline: [Target] = [
         "SampleServices",
         .argumentParser,
         .logging,
-        .nioCore,
         .unixSignals
     ),
 ]

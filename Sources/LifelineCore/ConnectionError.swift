@@ -126,12 +126,19 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     public let message: String
     /// The error of the layer below, where there is one.
     public let cause: (any Error)?
+    /// The operating system's number of that error, where it is the system's.
+    package let systemErrorNumber: Int32?
 
     /// Makes an error.
     public init(code: Code, message: String, cause: (any Error)? = nil) {
+        self.init(code: code, message: message, cause: cause, systemErrorNumber: nil)
+    }
+
+    package init(code: Code, message: String, cause: (any Error)?, systemErrorNumber: Int32?) {
         self.code = code
         self.message = message
         self.cause = cause
+        self.systemErrorNumber = systemErrorNumber
     }
 
     /// The code, the message and the cause.

@@ -1,7 +1,6 @@
 internal import Glibc
 internal import Lifeline
 internal import LifelineCore
-internal import NIOCore
 
 /// The steps of a client's connection, and its errors, in words for the user of a command.
 struct StepWords: Sendable {
@@ -73,7 +72,7 @@ struct StepWords: Sendable {
     func problem(of error: ConnectionError) -> String {
         if isVerbose { return "\(error)" }
         if let error = error.cause as? FramingError { return "\(peer) \(error.offense)" }
-        guard let number = (error.cause as? IOError)?.errnoCode else { return sentence(error.message) }
+        guard let number = error.systemErrorNumber else { return sentence(error.message) }
         return switch (error.code, number) {
         case (.connectFailed, ECONNREFUSED): "\(peer) refused the connection"
         case (.connectFailed, ENOENT): "there is no socket \(peer)"
@@ -94,7 +93,7 @@ struct StepWords: Sendable {
         let status = status ?? CommandFailure.status(of: error)
         if isVerbose { return CommandFailure(status: status, message: "\(error)") }
         let problem = problem(of: error)
-        let isUnreachable = error.code == .connectFailed && error.cause is IOError
+        let isUnreachable = error.code == .connectFailed && error.systemErrorNumber != nil
         let advice = isUnreachable ? " Check that a program listens there." : ""
         let sentence = problem.prefix(1).uppercased() + problem.dropFirst() + "."
         return CommandFailure(status: status, message: sentence + advice)

@@ -4,6 +4,11 @@ internal import NIOCore
 internal import NIOPosix
 
 extension ConnectionError {
+    private init(code: Code, message: String, because cause: (any Error)?) {
+        let number = (cause as? IOError)?.errnoCode
+        self.init(code: code, message: message, cause: cause, systemErrorNumber: number)
+    }
+
     /// What a connection failed with while it stood.
     init(ioError error: any Error) {
         switch error {
@@ -13,25 +18,25 @@ extension ConnectionError {
             self.init(
                 code: .closedByPeer,
                 message: "The peer reset the connection. Connect again to go on.",
-                cause: error
+                because: error
             )
         case let error as IOError where error.errnoCode == ETIMEDOUT:
             self.init(
                 code: .peerUnresponsive,
                 message: "The peer acknowledged nothing in time; it, or the way to it, is gone.",
-                cause: error
+                because: error
             )
         case let error as IOError where [EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN].contains(error.errnoCode):
             self.init(
                 code: .peerUnresponsive,
                 message: "There is no way to the peer any more.",
-                cause: error
+                because: error
             )
         default:
             self.init(
                 code: .ioError,
                 message: "The operating system reported an error on the connection.",
-                cause: error
+                because: error
             )
         }
     }
@@ -75,26 +80,26 @@ extension ConnectionError {
                 message:
                     "The connection to \(endpoint) broke before the two sides had agreed on how to speak. Check the "
                     + "network between them.",
-                cause: cut.cause
+                because: cut.cause
             )
         case let cut as HandshakeCut:
             self.init(
                 code: .connectFailed,
                 message: "\(endpoint) accepted a connection and closed it before the two sides had agreed on how to "
                     + "speak. Check that what listens there speaks what the endpoint says.",
-                cause: cut.cause
+                because: cut.cause
             )
         case ChannelError.connectTimeout:
             self.init(
                 code: .connectTimeout,
                 message: "\(peerFirst) did not accept a connection within \(timeout).\(purpose)",
-                cause: error
+                because: error
             )
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             self.init(
                 code: .connectFailed,
                 message: "The host of \(peer) was not found. Check its name and the name service.\(purpose)",
-                cause: error.dnsAError ?? error.dnsAAAAError ?? error
+                because: error.dnsAError ?? error.dnsAAAAError ?? error
             )
         case let error as NIOConnectionError:
             let attempts = error.connectionErrors.map { failure in
@@ -106,13 +111,13 @@ extension ConnectionError {
                 message:
                     "No address of \(peer) accepted a connection (\(attempts.joined(separator: "; "))). Check that \(whatListens) listens "
                     + "there.\(purpose)",
-                cause: error.connectionErrors.first?.error ?? error
+                because: error.connectionErrors.first?.error ?? error
             )
         default:
             self.init(
                 code: .connectFailed,
                 message: "\(peerFirst) did not accept a connection. Check that \(whatListens) listens there.\(purpose)",
-                cause: error
+                because: error
             )
         }
     }
@@ -128,7 +133,7 @@ extension ConnectionError {
             self.init(
                 code: .closedByPeer,
                 message: "The peer closed the connection before it was set up.",
-                cause: cut.cause
+                because: cut.cause
             )
         default:
             self.init(ioError: error)
@@ -144,10 +149,10 @@ extension ConnectionError {
             self.init(
                 code: .addressInUse,
                 message: "Something else listens on \(endpoint). Stop it or choose another endpoint.",
-                cause: error
+                because: error
             )
         default:
-            self.init(code: .listenFailed, message: "Listening on \(endpoint) is not possible.", cause: error)
+            self.init(code: .listenFailed, message: "Listening on \(endpoint) is not possible.", because: error)
         }
     }
 }
