@@ -357,7 +357,7 @@ extension DescriptorBuilder {
 extension String {
     /// A field's name as protoc makes it for JSON: without underscores, each letter behind one a capital. Code
     /// generation leaves out the names that are so: `removeImpliedName` in its FileDescription.
-    var camelCased: String {
+    package var camelCased: String {
         var name = ""
         var isCapital = false
         for character in unicodeScalars {

@@ -100,7 +100,7 @@ struct DeclarationPrinter {
         if options.hasPacked, options.packed != (field.file.edition != .proto2) {
             result.append("packed = \(options.packed)")
         }
-        if proto.hasJsonName, proto.jsonName != field.name.impliedJSONName {
+        if proto.hasJsonName, proto.jsonName != field.name.camelCased {
             result.append("json_name = \(proto.jsonName.textFormatLiteral)")
         }
         if options.deprecated { result.append("deprecated = true") }
@@ -180,13 +180,5 @@ struct DeclarationPrinter {
     /// Comments are a server's, which may say anything.
     private mutating func line(_ text: String) {
         lines.append(String(repeating: "  ", count: depth) + text.escaped(limit: .max))
-    }
-}
-
-extension String {
-    /// A field's name in JSON where the field does not give one.
-    fileprivate var impliedJSONName: String {
-        let parts = split(separator: "_", omittingEmptySubsequences: false)
-        return parts[0] + parts.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 }
