@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LifelineCore
 
 /// How lines for people look on a terminal. Where standard error is none, and where NO_COLOR is set, they have no color.
 enum TerminalStyle: String {
@@ -18,3 +19,9 @@ enum TerminalStyle: String {
         getenv(name).map { String(cString: $0) } ?? ""
     }
 }
+
+/// Tells of a step, in a line of standard error.
+func tellStep(_ text: String) { writeErrorLine(TerminalStyle.step.line(stepLine(text))) }
+
+/// The line that tells of a step. Whatever a peer has said in it, a terminal shows it as letters.
+func stepLine(_ text: String) -> String { "lifeline: \(text)".escaped(limit: .max) }

@@ -10,6 +10,8 @@ import SampleServices
 import TestProtos
 import Testing
 
+@testable import LifelineCLI
+
 /// What a peer says reaches the terminal as letters only, and what it counts ends nobody.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct HostileTextTests {
     private static let evil = "x\u{1b}[2J\u{9b}\u{202e}\u{2028}"
@@ -79,6 +81,52 @@ import Testing
                 #expect(!outcome.errorText.contains("\u{1b}") && !outcome.errorText.contains("\u{202e}"))
             }
         }
+    }
+
+    /// Lines of the command have the names of methods in them.
+    @Test func describedNamesAreNames() async throws {
+        #expect(stepLine(Self.evil) == "lifeline: \(Self.escaped)")
+        for name in ["p.Room/\(Self.evil)", "p..Room/Echo", "p.Room/Echo/Echo"] {
+            let listener = try await RawSocket.listen()
+            let endpoint = "tcp://127.0.0.1:\(listener.port)"
+            async let outcome = Program.product("lifeline", ["list", endpoint]).outcome()
+            let server = try await listener.accept()
+            // Its hello, and then its request.
+            _ = try await server.readSome(1000)
+            try await server.write(welcome)
+            var request: [UInt8] = []
+            while !String(decoding: request, as: UTF8.self).contains("Describe") {
+                request += try await server.readSome(1000)
+            }
+            try await server.write(description(of: name))
+            #expect(try await outcome.status == 65)
+            let words = "The server describes a method whose name is not of the form package.Service/Method: "
+            #expect(try await outcome.errorText == "lifeline: \(words)\(name.escaped(limit: 100))\n")
+        }
+    }
+
+    private var welcome: [UInt8] {
+        get throws {
+            let frame = Lifeline_Session_V1_Frame.with {
+                ($0.welcome.version, $0.welcome.keptMilliseconds) = (1, 120_000)
+                $0.welcome.sessionID = [UInt8](repeating: 1, count: 16)
+                $0.welcome.token = [UInt8](repeating: 2, count: 16)
+                ($0.welcome.terms.windowFrames, $0.welcome.terms.windowBytes) = (100, 100_000)
+                ($0.welcome.terms.credit, $0.welcome.terms.maximumRequests) = (100_000, 10)
+                $0.welcome.terms.maximumFrame = 100_000
+            }
+            return try frame.withDelimitedBytes { [UInt8]($0) }
+        }
+    }
+
+    private func description(of method: String) throws -> [UInt8] {
+        let description = Lifeline_Reflection_V1_Description.with {
+            $0.methods = [.with { ($0.name, $0.kind) = (method, .unary) }]
+        }
+        let frame = try Lifeline_Session_V1_Frame.with {
+            ($0.responsePart.serial, $0.responsePart.payload) = (1, try description.serializedBytes())
+        }
+        return try frame.withDelimitedBytes { [UInt8]($0) }
     }
 
     /// Times at the ends of their range and outside of it, which JSON cannot tell.

@@ -273,9 +273,7 @@ extension Client {
     fileprivate func follow(_ events: ClientEvents, in words: StepWords, isQuiet: Bool) async -> CommandFailure? {
         var failure: CommandFailure?
         for await event in events {
-            if !isQuiet, let line = words.line(for: event) {
-                writeErrorLine(TerminalStyle.step.line("lifeline: \(line)"))
-            }
+            if !isQuiet, let line = words.line(for: event) { tellStep(line) }
             let (transition, reason) = (event.transition, event.transition.reason)
             if transition.from == .ready, reason.error?.code == .protocolViolation, let error = reason.error {
                 failure = words.failure(for: error)

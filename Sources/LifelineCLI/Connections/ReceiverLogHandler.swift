@@ -26,7 +26,7 @@ struct ReceiverLogHandler: LogHandler {
             text = "closed the connection of \(peer): \(error)"
         }
         if let count = details["left-out"] { text += " (\(count) such lines were left out)" }
-        writeErrorLine(TerminalStyle.step.line("lifeline: \(text)".escaped(limit: .max)))
+        tellStep(text)
     }
 }
 

@@ -56,7 +56,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
         if isJSON {
             try writeErrorLine(json: record.report(sentCount: sentCount))
         } else if let summary = record.summary(sentCount: sentCount), !isQuiet {
-            writeErrorLine(TerminalStyle.step.line("lifeline: \(summary)"))
+            tellStep(summary)
         }
         if let failure = record.failure(in: words) { throw failure }
     }
@@ -67,7 +67,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
         if record.lossCount > lossCount { printHeldLines() }
         if isWorthPrinting(event), let line = words.line(for: event) {
             if heldLines.count == maximumHeldCount { heldLines.removeFirst() }
-            heldLines.append("lifeline: \(line)")
+            heldLines.append(line)
         }
         if record.pendingEnd == nil { printHeldLines() }
         let transition = event.transition
@@ -79,7 +79,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
     }
 
     private func printHeldLines() {
-        if !isQuiet { for line in heldLines { writeErrorLine(TerminalStyle.step.line(line)) } }
+        if !isQuiet { for line in heldLines { tellStep(line) } }
         heldLines = []
     }
 

@@ -116,7 +116,7 @@ struct RelayCommand: AsyncParsableCommand {
             traffic: traffic,
             isVerbose: steps.verbose
         ) { line in
-            if !isQuiet { writeErrorLine(TerminalStyle.step.line("lifeline: \(line)")) }
+            if !isQuiet { tellStep(line) }
         }
         let interruption = await Interruption()
         do {

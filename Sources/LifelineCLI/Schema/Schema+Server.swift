@@ -1,4 +1,5 @@
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineDescriptorTypes
 internal import LifelineMessages
 internal import LifelineReflection
@@ -22,6 +23,13 @@ extension Schema {
                         status: .badData,
                         message:
                             "The server describes its methods with more than \(DescriptorLimits().byteCount) bytes."
+                    )
+                }
+                for method in part.methods where !method.hasMethodName {
+                    throw CommandFailure(
+                        status: .badData,
+                        message: "The server describes a method whose name is not of the form package.Service/Method: "
+                            + method.name.escaped(limit: 100)
                     )
                 }
                 methods += part.methods
@@ -58,6 +66,14 @@ extension Schema {
 }
 
 extension Lifeline_Reflection_V1_Method {
+    /// Whether the name is that of a method, which lines for people are made of.
+    fileprivate var hasMethodName: Bool {
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return false }
+        let service = parts[0].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return (service + [parts[1]]).allSatisfy(isIdentifier)
+    }
+
     /// About the bytes that it takes, here and in a `Schema`.
     fileprivate var memoryCount: Int {
         name.utf8.count + requestType.utf8.count + replyType.utf8.count + 100
@@ -83,4 +99,12 @@ extension Schema.Method {
             reply: pool.message(named: method.replyType)
         )
     }
+}
+
+private func isIdentifier(_ text: Substring.UTF8View) -> Bool {
+    func isLetter(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+    guard let first = text.first, isLetter(first) else { return false }
+    return text.allSatisfy { isLetter($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
 }

@@ -95,7 +95,7 @@ struct MethodCaller {
                 guard error.code == .sessionLost else { throw error }
                 await whenInDoubt()
                 let words = retries ? "; it is called again" : ""
-                writeErrorLine("lifeline: in doubt: \(requests.json(request).escaped())\(words)")
+                tellStep("in doubt: \(requests.json(request).escaped())\(words)")
                 if !retries { throw error }
             }
         }

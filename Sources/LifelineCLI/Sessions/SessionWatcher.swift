@@ -66,7 +66,7 @@ final class SessionWatcher: Sendable {
             if transition.reason.code == .protocolViolation, openingCount == 0 { throw failure(for: transition.reason) }
             try checkTimeout()
             if transition.reason.code == .closedByPeer, state.withLock({ $0.isLeaving }) { continue }
-            printLine(transition.words(after: lastNews))
+            tell(transition.words(after: lastNews))
             lastNews = transition
         }
     }
@@ -85,19 +85,19 @@ final class SessionWatcher: Sendable {
         var isFirst = true
         while let event = await events.next() {
             if event.missedCount > 0 {
-                printLine("\(event.missedCount) changes of the session came too fast to be followed")
+                tell("\(event.missedCount) changes of the session came too fast to be followed")
             }
             switch event.kind {
             case .opened(_, let isResumed):
-                if isResumed || !isFirst { printLine(isResumed ? "the session goes on" : "a new session has begun") }
+                if isResumed || !isFirst { tell(isResumed ? "the session goes on" : "a new session has begun") }
                 isFirst = false
             case .lost(let inDoubt):
                 keep(inDoubt)
                 let words = inDoubt.isEmpty ? "nothing" : describe(inDoubt)
-                printLine(Self.words(ofLoss: event.reason, inDoubt: words))
+                tell(Self.words(ofLoss: event.reason, inDoubt: words))
             case .refused(let messages):
                 keep(messages)
-                printLine("the server takes no messages of such a length; not sent: \(describe(messages))")
+                tell("the server takes no messages of such a length; not sent: \(describe(messages))")
             case .ended(_, let inDoubt):
                 // The caller gets the reason.
                 keep(inDoubt)
@@ -161,8 +161,8 @@ final class SessionWatcher: Sendable {
         return CommandFailure(status: status, message: "No connection to \(endpoint). \(reason.words)\(advice)")
     }
 
-    private func printLine(_ line: String) {
-        if !isQuiet { writeErrorLine("lifeline: \(line)") }
+    private func tell(_ line: String) {
+        if !isQuiet { tellStep(line) }
     }
 }
 
