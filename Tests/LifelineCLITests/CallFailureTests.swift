@@ -290,6 +290,17 @@ import Testing
         }
     }
 
+    /// The requests before one that is wrong are sent, and answered.
+    @Test(arguments: [("Talk", #""text":"one""#), ("SayAll", #""count":1"#)])
+    func aWrongRequestEndsAStreamInOrder(method: String, reply: String) async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let outcome = try await call(endpoint, method, "--data", #"{"text": "one"} {"txt": "two"}"#)
+        #expect(outcome.status == 65)
+        #expect(outcome.errorText.contains("message 2 of --data"), "\(outcome.errorText)")
+        #expect(String(decoding: outcome.output, as: UTF8.self).contains(reply), "\(outcome.output)")
+        await server.killAndWait()
+    }
+
     @Test func aFullOutputIs74() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let lifeline = try Program.product("lifeline", []).path

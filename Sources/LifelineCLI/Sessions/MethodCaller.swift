@@ -117,7 +117,10 @@ struct MethodCaller {
         }
     }
 
+    /// - Throws: what the call fails with; why the requests cannot be read to their end, when those before that place
+    ///   were sent and the reply is printed.
     func clientStream(_ requests: CallRequests) async throws {
+        let failure = ReadingFailure()
         let reply = try await client.clientStream(
             method,
             of: RawMessage.self,
@@ -125,13 +128,15 @@ struct MethodCaller {
             timeout: timeout,
             metadata: metadata
         ) { writer in
-            var reader = try requests.reader()
-            while let request = try await reader.next() { try await writer.send(request) }
+            try await send(requests, to: writer, failure)
         }
         try await print(reply)
+        try failure.check()
     }
 
+    /// - Throws: as `clientStream`.
     func bothWays(_ requests: CallRequests, maximumCount: Int?) async throws {
+        let failure = ReadingFailure()
         try await client.bothWays(
             method,
             sending: RawMessage.self,
@@ -139,10 +144,24 @@ struct MethodCaller {
             timeout: timeout,
             metadata: metadata
         ) { writer in
-            var reader = try requests.reader()
-            while let request = try await reader.next() { try await writer.send(request) }
+            try await send(requests, to: writer, failure)
         } receive: { replies in
             try await print(replies, maximumCount: maximumCount)
+        }
+        try failure.check()
+    }
+
+    /// Sends the requests up to the first that cannot be read.
+    private func send(
+        _ requests: CallRequests,
+        to writer: SessionStreamWriter<RawMessage>,
+        _ failure: ReadingFailure
+    ) async throws {
+        var reader = try requests.reader()
+        do {
+            while let request = try await reader.next() { try await writer.send(request) }
+        } catch let error as CommandFailure {
+            failure.keep(error)
         }
     }
 
@@ -188,6 +207,16 @@ struct MethodCaller {
         }
         try await OutputFile.standardOutput.write(output)
     }
+}
+
+/// Why the requests of a stream cannot be read to their end, which ends the stream in order.
+private final class ReadingFailure: Sendable {
+    private let failure = Mutex<CommandFailure?>(nil)
+
+    func keep(_ error: CommandFailure) { failure.withLock { $0 = error } }
+
+    /// - Throws: the failure.
+    func check() throws { if let failure = failure.withLock({ $0 }) { throw failure } }
 }
 
 /// Counts calls while they are made.
