@@ -24,8 +24,15 @@ func writeBlocking(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
         let count = rest.withUnsafeBytes { buffer in
             retryingOnInterrupt { write(descriptor, buffer.baseAddress, buffer.count) }
         }
-        guard count >= 0 else { throw SystemError(number: errno) }
-        rest = rest.dropFirst(count)
+        if count >= 0 {
+            rest = rest.dropFirst(count)
+        } else if errno == EAGAIN {
+            // Somebody who has the same pipe or terminal has made it non-blocking.
+            var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            _ = retryingOnInterrupt { Int(poll(&room, 1, -1)) }
+        } else {
+            throw SystemError(number: errno)
+        }
     }
 }
 

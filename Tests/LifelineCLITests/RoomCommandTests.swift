@@ -188,6 +188,8 @@ import Testing
         let words = { (line: Int) in "lifeline: not sent: Cannot encode message 2 of standard input, at line \(line). "
         }
         #expect(errors.count == 2 && errors[0].hasPrefix(words(2)) && errors[1].hasPrefix(words(4)), "\(errors)")
+        try terminal.type(says(String(repeating: "x", count: 4095)) + "\n")
+        try await ada.wait { $0.errorText.contains(" A terminal takes the first 4,095 bytes of a line only; ") }
         // Ctrl-D.
         try terminal.type("\u{4}")
         #expect(await ada.finish() == 0, "\(ada.errorText)")

@@ -2,6 +2,8 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
+@testable import LifelineCLI
+
 /// Commands whose standard error or output nobody reads: a pipe that is full, and stays so.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct UnreadOutputTests {
     /// Two clients make it say more than a pipe takes, and than it keeps.
@@ -49,6 +51,21 @@ import Testing
             #expect(await receiver.finish() == 0)
             await sender.killAndWait()
         }
+    }
+
+    /// As a shell's descriptor is where another program has made it so.
+    @Test func aNonBlockingOutputIsWaitedFor() async throws {
+        let pipe = Pipe.make()
+        let output = pipe.fileHandleForWriting.fileDescriptor
+        #expect(fcntl(output, F_SETFL, O_NONBLOCK) == 0)
+        let bytes = [UInt8](repeating: 1, count: 1_000_000)
+        async let written: Void = blocking(on: .global()) {
+            try writeBlocking(bytes, to: output)
+            try pipe.fileHandleForWriting.close()
+        }
+        let received = try await blocking(on: .global()) { try pipe.fileHandleForReading.readToEnd() }
+        try await written
+        #expect(received == Data(bytes))
     }
 
     /// Waits on a thread that may block.

@@ -26,6 +26,11 @@ final class OpenFile: Sendable {
 
 /// Reads messages of one type from text: a file's, or what an option says.
 struct TextInput {
+    /// The terminal drops what is typed behind so many bytes of a line (`N_TTY_BUF_SIZE` of Linux, less one).
+    private static let maximumTypedCount = 4095
+    private static let typingAdvice =
+        "A terminal takes the first 4,095 bytes of a line only; longer messages can come from a file or a pipe."
+
     /// Nil for what an option says.
     private let file: OpenFile?
     /// The rest of that, which was not read yet.
@@ -104,7 +109,9 @@ struct TextInput {
                 try read([], into: &messages)
             } catch {
                 reader.skip()
-                writeErrorLine(TerminalStyle.error.line("lifeline: not sent: \(error.message.escaped(limit: .max))"))
+                let advice = text.count >= Self.maximumTypedCount ? " \(Self.typingAdvice)" : ""
+                let words = "lifeline: not sent: \(error.message)\(advice)"
+                writeErrorLine(TerminalStyle.error.line(words.escaped(limit: .max)))
             }
         }
     }
