@@ -16,6 +16,13 @@ extension timespec {
     }
 }
 
+/// A number with so many digits behind the point, at least one.
+func decimal(_ number: Double, places: Int) -> String {
+    let scale = (1...places).reduce(1) { scale, _ in scale * 10 }
+    let scaled = Int((number * Double(scale)).rounded())
+    return "\(scaled / scale).\(padded(scaled % scale, to: places))"
+}
+
 /// A number with zeros in front.
 func padded(_ number: Int, to width: Int) -> String {
     String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"

@@ -1,7 +1,7 @@
 extension Duration {
     /// Seconds with one decimal where there is one: 1, 1.2.
     var inTenths: String {
-        let tenths = Int((self / .milliseconds(100)).rounded())
-        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+        let text = decimal(self / .seconds(1), places: 1)
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 }

@@ -58,8 +58,8 @@ struct MonitorCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await exitingOnFailure {
-            let printed = try await withTimeout { try await printPaths() }
-            guard let count, printed < count else { return }
+            let isComplete = try await within(timeout.map { .seconds($0) }) { try await printPaths() } != nil
+            guard let count, !isComplete else { return }
             throw CommandFailure(
                 status: .unavailable,
                 message: "The network changed too seldom: --count \(count) was not reached before --timeout."
@@ -67,8 +67,8 @@ struct MonitorCommand: AsyncParsableCommand {
         }
     }
 
-    /// Prints until there are enough lines or the task is cancelled; returns how many there were.
-    private func printPaths() async throws -> Int {
+    /// Prints until there are enough lines or the task is cancelled.
+    private func printPaths() async throws {
         let monitor = NetworkMonitor(logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init))
         let endpoint = try endpoint
         var printed = 0
@@ -81,25 +81,6 @@ struct MonitorCommand: AsyncParsableCommand {
             try await OutputFile.standardOutput.write(Array("\(text)\n".utf8))
             printed += 1
             if printed == count { break }
-        }
-        return printed
-    }
-
-    private func withTimeout(_ body: @escaping @Sendable () async throws -> Int) async throws -> Int {
-        guard let timeout else { return try await body() }
-        return try await withThrowingTaskGroup(of: Int?.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
-                // It is cancelled when there are enough lines.
-                try? await Task.sleep(for: .seconds(timeout))
-                return nil
-            }
-            var printed = 0
-            for try await result in group {
-                group.cancelAll()
-                printed = result ?? printed
-            }
-            return printed
         }
     }
 }
@@ -130,16 +111,16 @@ struct PathLine {
         return line
     }
 
-    /// For programs: a `JSONLine`.
+    /// For programs: a `NetworkReport`.
     var json: String {
         get throws {
-            String(decoding: try jsonLine(JSONLine(self)), as: UTF8.self)
+            String(decoding: try jsonLine(NetworkReport(self)), as: UTF8.self)
         }
     }
 }
 
 /// What `--json` prints.
-private struct JSONLine: Encodable {
+private struct NetworkReport: Encodable {
     struct Interface: Encodable {
         let name: String
         let index: Int

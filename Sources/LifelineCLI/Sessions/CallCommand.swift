@@ -223,8 +223,9 @@ struct CallCommand: AsyncParsableCommand {
         let start = ContinuousClock.now
         let tally = try await caller.measure(count, requests, concurrency: concurrency ?? 1, retries: retry)
         let duration = start.duration(to: .now)
-        let line = json ? tally.json(duration: duration) : tally.summary(duration: duration)
-        try await OutputFile.standardOutput.write(Array("\(line)\n".utf8))
+        let line =
+            json ? try jsonLine(tally.report(duration: duration)) : Array(tally.summary(duration: duration).utf8)
+        try await OutputFile.standardOutput.write(line + [UInt8(ascii: "\n")])
         if tally.inDoubtCount > 0, !retry {
             throw CommandFailure(
                 status: .inputOutput,

@@ -29,22 +29,29 @@ struct CallTally {
         return text
     }
 
-    /// As a JSON object in a line: numbers of calls, and times in seconds.
-    func json(duration: Duration) -> String {
-        let seconds = duration / .seconds(1)
-        let times = [
-            ("p50", latencies.percentile(0.5)), ("p99", latencies.percentile(0.99)), ("max", latencies.longest),
-        ]
-        let fields = times.map { "\"\($0.0)\":\($0.1 / .seconds(1))" }.joined(separator: ",")
-        return #"{"calls":\#(repliedCount),"inDoubt":\#(inDoubtCount),"seconds":\#(seconds),"# + fields + "}"
+    /// For a program.
+    ///
+    /// - Parameter duration: of all calls together.
+    func report(duration: Duration) -> CallReport {
+        CallReport(
+            calls: repliedCount,
+            inDoubt: inDoubtCount,
+            seconds: duration / .seconds(1),
+            p50: latencies.percentile(0.5) / .seconds(1),
+            p99: latencies.percentile(0.99) / .seconds(1),
+            max: latencies.longest / .seconds(1)
+        )
     }
 }
 
-private func milliseconds(_ duration: Duration) -> String { "\(decimal(duration / .milliseconds(1), places: 2)) ms" }
-
-/// A number with so many digits behind the point.
-private func decimal(_ number: Double, places: Int) -> String {
-    let scale = places == 0 ? 1 : (1...places).reduce(1) { scale, _ in scale * 10 }
-    let scaled = Int((number * Double(scale)).rounded())
-    return "\(scaled / scale).\(padded(scaled % scale, to: places))"
+/// What `call --count --json` prints: numbers of calls, and times in seconds.
+struct CallReport: Encodable {
+    let calls: Int
+    let inDoubt: Int
+    let seconds: Double
+    let p50: Double
+    let p99: Double
+    let max: Double
 }
+
+private func milliseconds(_ duration: Duration) -> String { "\(decimal(duration / .milliseconds(1), places: 2)) ms" }
