@@ -79,6 +79,8 @@ func exitingOnFailure(_ body: () throws -> Void) throws {
 private func prepareForFailure() {
     // Who reads its output no longer makes writing fail, and that is told as other failures are.
     signal(SIGPIPE, SIG_IGN)
+    // Nor does the limit of a file's length end the program in the middle.
+    signal(SIGXFSZ, SIG_IGN)
 }
 
 private func exitOnFailure(_ result: Result<Void, any Error>) throws {

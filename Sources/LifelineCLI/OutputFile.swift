@@ -21,22 +21,11 @@ final class OutputFile: Sendable {
     ///
     /// - Throws: `CommandFailure` when it cannot be opened.
     convenience init(path: String) throws(CommandFailure) {
-        try self.init(path: path, 0, mode: 0o666, isOld: true)
-    }
-
-    /// Opens a file to go on behind what it holds. One that is made is for this user only.
-    ///
-    /// - Throws: `CommandFailure` when it cannot be opened.
-    convenience init(appendingTo path: String) throws(CommandFailure) {
-        try self.init(path: path, O_APPEND, mode: 0o600, isOld: false)
-    }
-
-    private convenience init(path: String, _ flags: Int32, mode: mode_t, isOld: Bool) throws(CommandFailure) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(lastErrorText()).")
         }
-        self.init(descriptor: descriptor, name: path, isOld: isOld)
+        self.init(descriptor: descriptor, name: path, isOld: true)
     }
 
     deinit { if descriptor != STDOUT_FILENO { close(descriptor) } }

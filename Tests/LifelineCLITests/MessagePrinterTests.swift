@@ -69,7 +69,7 @@ import Testing
                 }
                 // It is done when the last message is written, whichever connection's that is.
                 let interruption = await Interruption()
-                try await printer.end.wait(or: interruption, within: nil)
+                try await printer.commandEnd.wait(or: interruption, within: nil)
                 #expect(FileManager.default.contents(atPath: path)?.count == limit * Self.frameLength)
                 try await group.waitForAll()
             }

@@ -178,22 +178,69 @@ import Testing
         try server.finish()
         #expect(try await client.read() == [1, 2])
         try await relay.wait { $0.errorText.contains("connection 1 is over") }
-        // A server that is reset: what came before is delivered.
-        let second = try await RawSocket.connect(toPort: port)
-        let secondServer = try await listener.accept()
-        try await secondServer.write([1, 3])
-        #expect(try await second.readSome(2) == [1, 3])
-        try secondServer.reset()
-        _ = try? await second.read()
-        try await relay.wait { $0.errorText.contains("connection 2: the server reset the connection") }
-        // A client that sends no frame.
-        let third = try await RawSocket.connect(toPort: port)
-        let thirdServer = try await listener.accept()
-        try await third.write([1, 4] + [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
-        #expect(try await thirdServer.read() == [1, 4])
-        try thirdServer.finish()
-        try await relay.wait { $0.errorText.contains("connection 3: the client sent ") }
         await relay.killAndWait()
+    }
+
+    /// The other side gets what came before, and is reset.
+    @Test(
+        arguments: [
+            ([], PeerEnd.reset, "reset the connection"),
+            ([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], .none, "sent what is no message behind its length"),
+            ([5, 1], .finish, "ended the connection inside a message"),
+        ] as [([UInt8], PeerEnd, String)]
+    )
+    func theFailureOfOneSideIsThatOfTheOther(bytes: [UInt8], peerEnd: PeerEnd, words: String) async throws {
+        let listener = try await RawSocket.listen()
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
+        for (number, name) in [(1, "client"), (2, "server")] {
+            let client = try await RawSocket.connect(toPort: port)
+            let server = try await listener.accept()
+            let (failing, other) = name == "client" ? (client, server) : (server, client)
+            try await failing.write([1, 4])
+            #expect(try await other.readSome(2) == [1, 4])
+            try await failing.write([1, 5] + bytes)
+            if peerEnd == .finish { try failing.finish() }
+            #expect(try await other.readSome(2) == [1, 5])
+            if peerEnd == .reset { try failing.reset() }
+            await #expect(throws: RawSocket.Failure.self) { _ = try await other.read() }
+            try await relay.wait { $0.errorText.contains("connection \(number): the \(name) \(words)") }
+            try await relay.wait { $0.errorText.contains("connection \(number) is over\n") }
+        }
+        #expect(!relay.errorText.contains("closed the connection of"), "\(relay.errorText)")
+        await end(relay)
+    }
+
+    enum PeerEnd { case reset, finish, none }
+
+    /// More than the systems have room for between the relay and a server that does not read yet.
+    @Test func whatCameBeforeAFailureIsDelivered() async throws {
+        let listener = try await RawSocket.listen()
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
+        let client = try await RawSocket.connect(toPort: port)
+        let server = try await listener.accept()
+        let frame = [0xE8, 0x07] + [UInt8](repeating: 0, count: 1000)
+        let frames = Array(repeatElement(frame, count: 1000).joined())
+        try await client.write(frames + [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+        try await relay.wait { $0.errorText.contains("connection 1 is over\n") }
+        #expect(try await server.read(frames.count) == frames)
+        await #expect(throws: RawSocket.Failure.self) { _ = try await server.read() }
+        await end(relay)
+    }
+
+    /// Neither side may take that for an end of the other one's.
+    @Test(arguments: [SIGTERM, SIGINT]) func anInterruptCutsBothSides(signal: Int32) async throws {
+        let listener = try await RawSocket.listen()
+        let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
+        let client = try await RawSocket.connect(toPort: port)
+        let server = try await listener.accept()
+        try await client.write([1, 1])
+        #expect(try await server.readSome(2) == [1, 1])
+        relay.send(signal)
+        await #expect(throws: RawSocket.Failure.self) { _ = try await client.read() }
+        await #expect(throws: RawSocket.Failure.self) { _ = try await server.read() }
+        #expect(await relay.finish() == 0)
+        let told = relay.errorText.split(separator: "\n").dropFirst(2)
+        #expect(told == ["lifeline: the relay ends"], "\(relay.errorText)")
     }
 
     /// A client that does not read holds up its server, and nobody else, and nothing piles up in the relay.
@@ -306,8 +353,7 @@ import Testing
                 let none = try await lifeline(["replay", record, "--connection", "3"])
                 #expect(none.status == 65 && none.errorText.contains("There is no message of connection 3 in "))
 
-                let again =
-                    ["replay", record, "--to", server, "--as-fast-as-possible", "--connection", "2"] + chatSchema
+                let again = ["replay", record, "--to", server, "--as-fast-as-possible", "--connection", "2"] + chatSchema
                 let replayed = try await lifeline(again)
                 #expect(replayed.status == 0, "\(replayed.errorText)")
                 let replies = ["21", "22"].map { "{\"text\":\"\($0)\u{9b}\($0)\u{9b}\"}\n" }.joined()
@@ -343,6 +389,94 @@ import Testing
         }
     }
 
+    /// A line of a record.
+    private func line(_ direction: String = "toServer", at time: String = "1", connection: Int = 1) -> String {
+        #"{"connection":\#(connection),"direction":"\#(direction)","frame":"IgFh","time":\#(time)}"# + "\n"
+    }
+
+    private func write(_ lines: String, to path: String) throws {
+        // Only this user's, as a relay wants it.
+        let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+        #expect(FileManager.default.createFile(atPath: path, contents: Data(lines.utf8), attributes: attributes))
+    }
+
+    /// What a relay would record in must be a record of this user's, or can become one. It is left alone otherwise.
+    @Test func whatIsNoRecordIsNotRecordedIn() async throws {
+        let relay = ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--record"]
+        for path in ["/dev/zero", "/dev/full", "/dev/stdout"] {
+            let outcome = try await lifeline(relay + [path])
+            #expect(outcome.status == 74 && outcome.errorText.hasPrefix("lifeline: Cannot "), "\(outcome.errorText)")
+        }
+        try await withTemporaryPath("record") { path in
+            func expect(_ status: Int32, _ words: String) async throws {
+                let outcome = try await lifeline(relay + [path])
+                #expect(outcome.status == status)
+                #expect(outcome.errorText.contains(words), "\(outcome.errorText)")
+            }
+            #expect(mkfifo(path, 0o600) == 0)
+            try await expect(74, "it is no regular file.")
+            try FileManager.default.removeItem(atPath: path)
+            try write("precious notes", to: path)
+            try await expect(65, "it has something, and no recorded message.")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious notes")
+            #expect(chmod(path, 0o644) == 0)
+            try await expect(74, "other users may open it.")
+            // A number that nothing can be counted on from.
+            try write(line(connection: .max), to: path)
+            try await expect(65, "no recorded message")
+        }
+    }
+
+    @Test func oneRelayRecordsAtATime() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            let (relay, port) = try await relay(to: "tcp://127.0.0.1:1", ["--record", record])
+            let options = ["--to", "tcp://127.0.0.1:1", "--record", record]
+            let second = try await lifeline(["relay", "--listen", "tcp://127.0.0.1:0"] + options)
+            #expect(second.status == 74)
+            #expect(second.errorText.contains("another lifeline records in it"), "\(second.errorText)")
+            try FileManager.default.removeItem(atPath: record)
+            let listening = try await lifeline(["relay", "--listen", "tcp://127.0.0.1:\(port)"] + options)
+            #expect(listening.status == 69, "\(listening.errorText)")
+            #expect(!fileExists(at: record), "one that cannot listen records nothing")
+            await end(relay)
+        }
+    }
+
+    /// As when the disk is full: the record ends with a whole line, and nothing is passed on that is not recorded.
+    @Test func aFullRecordIs74() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            try write(line(), to: record)
+            let listener = try await RawSocket.listen()
+            let relay = try RunningCommand(
+                ["relay", "--listen", "tcp://127.0.0.1:0", "--record", record]
+                    + ["--to", "tcp://127.0.0.1:\(listener.port)"],
+                after: "ulimit -f 2"
+            )
+            try await relay.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
+            let port = try #require(Int(relay.errorText.split(whereSeparator: { ":\n".contains($0) }).last ?? ""))
+            let client = try await RawSocket.connect(toPort: port)
+            let server = try await listener.accept()
+            try await client.write([0xD0, 0x0F] + [UInt8](repeating: 0, count: 2000))
+            #expect(await relay.finish() == 74)
+            #expect(relay.errorText.contains("Cannot write to \(record): no room for a line."), "\(relay.errorText)")
+            await #expect(throws: RawSocket.Failure.self) { _ = try await server.read() }
+            #expect(try String(contentsOfFile: record, encoding: .utf8) == line())
+        }
+    }
+
+    @Test func aFileThatIsNoRecordIsSaidSoInFewLines() async throws {
+        try await withTemporaryPath("notes") { notes in
+            try write(String(repeating: "a note\n", count: 100), to: notes)
+            let outcome = try await lifeline(["replay", notes])
+            #expect(outcome.status == 65)
+            let lines = outcome.errorText.split(separator: "\n")
+            #expect(lines.count == 7, "\(outcome.errorText)")
+            let count = "lifeline: lines of \(notes) that are not recorded messages: 100 in all"
+            #expect(lines.dropFirst(5).first == count[...])
+            #expect(lines.last == "lifeline: There is no message in \(notes).")
+        }
+    }
+
     /// The pauses between messages are those that were recorded, or shorter by --speed.
     @Test func theRecordedPaceIsKept() async throws {
         try await withTemporaryPath("record.jsonl") { record in
@@ -371,6 +505,8 @@ import Testing
         ["relay", "--listen", "tls://127.0.0.1:0", "--to", "tcp://127.0.0.1:1"],
         ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ca", "ca.pem"],
         ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--reply-type", "A"],
+        ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "udp://127.0.0.1:1"],
+        ["relay", "--listen", "tcp://127.0.0.1:7", "--to", "tcp://127.0.0.1:7"],
         [
             "relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--framing", "head-line", "--record",
             "/tmp/no-such-record",
@@ -385,7 +521,7 @@ import Testing
     func wrongUsageIs64(arguments: [String]) async throws {
         let outcome = try await lifeline(arguments)
         #expect(outcome.status == 64)
-        #expect(outcome.errorText.contains("--help"), "\(outcome.errorText)")
+        #expect(outcome.errorText.contains("lifeline \(arguments[0]) --help"), "\(outcome.errorText)")
     }
 
     /// Heads and all.

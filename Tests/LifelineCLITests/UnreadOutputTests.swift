@@ -49,6 +49,7 @@ import Testing
             #expect(await readByte(from: pipe) == UInt8(ascii: "t"), "it has begun to print the text")
             receiver.send(SIGTERM)
             #expect(await receiver.finish() == 0)
+            #expect(receiver.errorText == "listening on \(endpoint)\n")
             await sender.killAndWait()
         }
     }

@@ -349,6 +349,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         }
     }
 
+    func undeliveredByteCount() async -> Int { 0 }
     func abort(_ reason: ConnectionError) {
         afterTelling { [self] in
             peer.aborted.open(with: reason)

@@ -47,6 +47,8 @@ final class WritingConnection: ConnectionControl {
         NIOLoopBound<any ConnectionControl>(self, eventLoop: loop)
     }
 
+    var undeliveredByteCount: Int { 0 }
+
     func flush() { whenFlushed() }
     func probe() {}
     func admitPeer() {}

@@ -11,6 +11,27 @@ extension Connection {
     }
 }
 
+extension Connection {
+    /// Waits until the peer's system has all that was accepted, as long as it takes something in each `patience`.
+    ///
+    /// For a sender that is about to cut the connection, which drops what is still on its way.
+    ///
+    /// - Throws: `CancellationError`.
+    package func waitForDelivery(patience: Duration) async throws {
+        var (leastCount, lastProgress) = (Int.max, ContinuousClock.now)
+        while true {
+            let count = await transport.undeliveredByteCount()
+            if count == 0 { return }
+            if count < leastCount {
+                (leastCount, lastProgress) = (count, .now)
+            } else if lastProgress.duration(to: .now) >= patience {
+                return
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+}
+
 extension TransportConnection {
     /// Runs `body` and then closes: gracefully when it returns, at once when it throws.
     nonisolated(nonsending) func closing<Result>(

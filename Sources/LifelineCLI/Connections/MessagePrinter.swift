@@ -9,7 +9,7 @@ actor MessagePrinter {
     private let output: OutputFile
     private var messages: PrintedMessages
     /// Ends the command when the limit is reached, or printing fails.
-    nonisolated let end = CommandEnd()
+    nonisolated let commandEnd = CommandEnd()
 
     /// - Parameter limit: the most messages; nil: no limit.
     init(form: PrintedForm, output: OutputFile, limit: Int?, skipsBadMessages: Bool, isQuiet: Bool) {
@@ -35,11 +35,11 @@ actor MessagePrinter {
                 try await print(batch, after: count, of: peer)
                 count += batch.count
             }
-            end.finish()
+            commandEnd.finish()
         } catch let bad as BadMessage {
-            end.finish(throwing: CommandFailure(status: .badData, message: "\(bad)"))
+            commandEnd.finish(throwing: CommandFailure(status: .badData, message: "\(bad)"))
         } catch {
-            end.finish(throwing: error)
+            commandEnd.finish(throwing: error)
         }
         // A peer that goes on is not held up until the client is closed.
         await client.dropMessages()
@@ -67,7 +67,7 @@ actor MessagePrinter {
             if text.count >= PrintedMessages.batchLength { try await write(&text) }
         }
         try await write(&text)
-        if isLast { end.finish() }
+        if isLast { commandEnd.finish() }
     }
 
     private func append(
@@ -88,7 +88,7 @@ actor MessagePrinter {
         do {
             try await output.write(bytes)
         } catch let error as CommandFailure {
-            end.finish(throwing: error)
+            commandEnd.finish(throwing: error)
             throw error
         }
     }

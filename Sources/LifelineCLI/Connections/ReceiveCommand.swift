@@ -150,8 +150,8 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     /// - Parameters:
     ///   - carrier: the framing, for a client.
-    ///   - request: what a server receives in this exchange.framing.
-    ///   - response: what a server sends in this exchange.framing.
+    ///   - request: what a server receives in this framing.
+    ///   - response: what a server sends in this framing.
     ///   - heartbeat: a server's, of the framing itself.
     private func receive<Received, Sent, Request: CarriedContent, Response: DelimitedMessage>(
         _ printer: MessagePrinter,
@@ -196,10 +196,13 @@ struct ReceiveCommand: AsyncParsableCommand {
                     try await printer.printMessages(of: connection)
                 } catch let error as ConnectionError {
                     throw ConnectionProblem(description: words.problem(of: error))
+                } catch let error where error is CancellationError || error is CommandFailure {
+                    // The command ends, and tells why.
+                    throw ConnectionProblem.told
                 }
             } _: { [printing] server in
                 try await writeError("listening on \(server.boundEndpoint)\n")
-                try await printer.end.wait(or: interruption, within: printing.duration)
+                try await printer.commandEnd.wait(or: interruption, within: printing.duration)
             }
         } catch let error as ConnectionError {
             throw words.failure(for: error)
@@ -241,7 +244,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         async let following = client.follow(events, in: words, isQuiet: exchange.steps.quiet)
         async let printingMessages: Void = printer.printMessages(of: client, from: endpoint.name)
         let result = await Result.of {
-            try await printer.end.wait(or: interruption, within: printing.duration)
+            try await printer.commandEnd.wait(or: interruption, within: printing.duration)
         }
         await client.close()
         try await running

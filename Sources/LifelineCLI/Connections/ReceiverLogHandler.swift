@@ -23,6 +23,7 @@ struct ReceiverLogHandler: LogHandler {
         var text = "\(event.message)"
         // An error of the handler's is in words already.
         if let peer = details["remote"], let error = details["error"] {
+            if "\(error)" == ConnectionProblem.told.description { return }
             text = "closed the connection of \(peer): \(error)"
         }
         if let count = details["left-out"] { text += " (\(count) such lines were left out)" }
@@ -32,5 +33,8 @@ struct ReceiverLogHandler: LogHandler {
 
 /// Why a connection of the server was closed, in words.
 struct ConnectionProblem: Error, CustomStringConvertible {
+    /// One that the user was told of already, or need not know.
+    static let told = ConnectionProblem(description: "")
+
     let description: String
 }

@@ -155,7 +155,7 @@ struct SendCommand: AsyncParsableCommand {
         let interruption = isBoth ? await Interruption() : nil
         let stopping = Task {
             guard let printer, let interruption else { return }
-            let result = await Result.of { try await printer.end.wait(or: interruption, within: duration) }
+            let result = await Result.of { try await printer.commandEnd.wait(or: interruption, within: duration) }
             sending.cancel()
             await watcher.stop()
             try result.get()

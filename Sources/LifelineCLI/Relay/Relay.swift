@@ -11,7 +11,7 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
         case receiverFailed
         /// The sender's connection failed, or what it has sent cannot be passed on. The receiver has what came before.
         case senderFailed
-        /// The other direction has failed.
+        /// The other direction has failed, or the relay ends.
         case stopped
     }
 
@@ -40,13 +40,14 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
 
     /// Passes messages between a client and a connection to the server, until both have ended.
     ///
-    /// - Throws: `ConnectionProblem` when the server cannot be reached; what showing messages fails with.
+    /// - Throws: `ConnectionProblem`, so that the client's connection is cut, when it and the server's have not both ended
+    ///   in order.
     func carry(_ client: Connection<Request, Reply>) async throws {
-        let number = await traffic.nextConnection()
-        tell("connection \(number) is that of \(client.remoteEndpoint.name)")
         // Whether the error is that of connecting.
-        var isConnected = false
+        var (number, isConnected) = (0, false)
         do {
+            number = try await traffic.nextConnection()
+            tell("connection \(number) is that of \(client.remoteEndpoint.name)")
             try await withConnection(
                 to: endpoint,
                 configuration: configuration,
@@ -56,10 +57,15 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
                 isConnected = true
                 try await pass(client, server, number)
             }
-        } catch let error as ConnectionError {
-            // That a connection broke was told.
-            if isConnected { return }
+        } catch let error as ConnectionError where !isConnected {
             throw ConnectionProblem(description: words(of: error, by: endpoint.name))
+        } catch let error as ConnectionError {
+            // Both sides had ended, but the server has not taken everything.
+            tell("connection \(number): \(words(of: error, by: "the server"))")
+            throw ConnectionProblem.told
+        } catch {
+            // That is told where the command ends.
+            throw ConnectionProblem.told
         }
     }
 
@@ -68,13 +74,23 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
         _ server: Connection<Reply, Request>,
         _ number: Int
     ) async throws {
-        try await withThrowingTaskGroup(of: End.self) { group in
+        let haveEndedInOrder = try await withThrowingTaskGroup(of: End.self) { group in
             group.addTask { try await pass(from: client, to: server, .toServer, number) }
             group.addTask { try await pass(from: server, to: client, .toClient, number) }
-            for try await end in group where end == .senderFailed { group.cancelAll() }
+            var haveEndedInOrder = true
+            for try await end in group where end != .inOrder {
+                haveEndedInOrder = false
+                if end == .senderFailed { group.cancelAll() }
+            }
+            return haveEndedInOrder
         }
         try Task.checkCancellation()
         tell("connection \(number) is over")
+        if haveEndedInOrder { return }
+        // Nobody may take the end for a regular one: both are cut, which loses what is still on its way.
+        try await client.waitForDelivery(patience: .seconds(2))
+        try await server.waitForDelivery(patience: .seconds(2))
+        throw ConnectionProblem.told
     }
 
     private func pass<Message: CarriedContent, Back>(
@@ -87,17 +103,18 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
             direction == .toServer ? ("the client", "the server") : ("the server", "the client")
         do {
             for try await batch in sender.messages.batches {
-                try await traffic.pass(batch, direction, of: number)
+                try await traffic.show(batch, direction, of: number)
                 do throws(PartialSendError) {
                     try await receiver.send(contentsOf: batch)
                 } catch {
-                    guard let cause = error.cause as? ConnectionError else { throw error.cause }
+                    guard let cause = error.cause as? ConnectionError, !Task.isCancelled else { return .stopped }
                     let isRefused = cause.code == .messageRefused
                     let words = words(of: cause, by: receiverName)
                     tell("connection \(number): \(isRefused ? "a message cannot be passed on: " : "")\(words)")
                     return isRefused ? .senderFailed : .receiverFailed
                 }
             }
+            if Task.isCancelled { return .stopped }
             tell("connection \(number): \(senderName) has ended its side")
             do {
                 try await receiver.finishSending()
@@ -106,6 +123,7 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
             }
             return .inOrder
         } catch let error as ConnectionError {
+            if Task.isCancelled { return .stopped }
             tell("connection \(number): \(words(of: error, by: senderName))")
             return .senderFailed
         } catch is CancellationError {

@@ -19,12 +19,18 @@ struct RelayCommand: AsyncParsableCommand {
             message, by their numbers as text, without a type; error and frame (Base64) where it cannot be decoded.
 
             One side is held up while the other one does not read, and both while standard output is not read. When one \
-            side ends its connection or loses it, the other one's is ended after what came before was delivered; when the \
-            server cannot be reached, the client's is cut. Standard error tells of it.
+            side ends in order, so does the other one. When one is lost, or ends inside a message, the other one is cut \
+            after what came before was delivered: over TCP its peer sees a reset. A Unix socket has none: there the \
+            peer sees an end. When the server cannot be reached, the client is cut. Standard error tells of it.
 
             --record adds each message to a file, before it is passed on: a JSON object in a line, with time, connection, \
             direction and frame, the encoded message in Base64. What the file has already stays, and connections \
-            are numbered on. It has all that the messages have, passwords and the tokens of sessions, too. `lifeline replay` prints such a file, and sends it again.
+            are numbered on. It has all that the messages have, passwords and the tokens of sessions, too: it must be a \
+            regular file that only this user can open, and no symbolic link; one relay records in it at a time. \
+            `lifeline replay` prints such a file, and sends it again.
+
+            An interrupt (SIGINT or SIGTERM) cuts all connections. A second one, while that takes its time, ends the \
+            command at once.
 
             Sessions pass as well: they are messages of the type lifeline.session.v1.Frame, which the schema \
             Protos/lifeline/session/v1/session.proto of Lifeline declares.
@@ -34,13 +40,15 @@ struct RelayCommand: AsyncParsableCommand {
               lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage
               lifeline relay --listen tcp://127.0.0.1:7001 --to tls://chat.example.org:7443 --ca ca.pem --record chat.jsonl
               lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 | jq 'select(.direction == "toClient")'
-            What `lifeline call` and `lifeline serve` say to each other:
+            What `lifeline call` and `lifeline serve` say to each other, in three terminals:
               lifeline serve
-              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000
+              lifeline relay --listen tcp://127.0.0.1:7001 --to tcp://127.0.0.1:7000 \
+            --proto lifeline/session/v1/session.proto -I Protos --type lifeline.session.v1.Frame
               lifeline call tcp://127.0.0.1:7001 Room/Echo --data '{"text": "Hello"}'
 
-            Exit codes: 0 interrupted, 64 wrong usage, 65 a schema, certificate or key that cannot be used, 69 the endpoint \
-            of --listen is in use, or protoc is missing, 74 output failed.
+            Exit codes: 0 interrupted, 64 wrong usage, 65 a schema, certificate or key that cannot be used, or a record \
+            that is none, 69 the endpoint of --listen is in use, or protoc cannot be run, 74 output failed, or the record \
+            cannot be used, 130 and 143 interrupted a second time.
             """
     )
 
@@ -77,8 +85,12 @@ struct RelayCommand: AsyncParsableCommand {
     @OptionGroup var steps: StepOptions
 
     func validate() throws {
-        try clients.validate(with: identity, for: parseEndpoint(listen))
-        if trust.isGiven, try !parseEndpoint(to).isEncrypted {
+        let (listen, to) = (try parseEndpoint(listen), try parseEndpoint(to))
+        try clients.validate(with: identity, for: listen)
+        if listen.address == to.address {
+            throw ValidationError("--listen and --to are the same: the relay would connect to itself.")
+        }
+        if trust.isGiven, !to.isEncrypted {
             throw ValidationError("--pin and --ca are for a server tls:// or wss://.")
         }
         if record != nil, framing != .delimited {
@@ -102,8 +114,7 @@ struct RelayCommand: AsyncParsableCommand {
     ) async throws {
         let output = OutputFile.standardOutput
         let text = try types.text(format, to: output, limit: limit.ofConnections)
-        let recording = if let record { try await TrafficRecord(appendingTo: record) } else { TrafficRecord?.none }
-        let traffic = Traffic(text: text, output: output, record: recording)
+        let traffic = Traffic(text: text, output: output)
         var configuration = ConnectionConfiguration()
         configuration.maximumFrameLength = limit.ofConnections
         configuration.proxy = try proxy.configuration
@@ -128,10 +139,16 @@ struct RelayCommand: AsyncParsableCommand {
                 sending: reply
             ) { client in
                 try await relay.carry(client)
-            } _: { server in
+            } _: { [record] server in
+                // Not before it listens: a relay that cannot leaves no record.
+                try await traffic.begin(recordingIn: record)
                 try await writeError("listening on \(server.boundEndpoint)\n")
-                try await traffic.end.wait(or: interruption, within: nil)
+                try await traffic.commandEnd.wait(or: interruption, within: nil)
+                if !isQuiet { tellStep("the relay ends") }
+                // Cuts the connections: nobody may take this for an end of the other side's.
+                throw RelayEnd()
             }
+        } catch is RelayEnd {
         } catch let error as ConnectionError {
             throw StepWords(peer: "it", isVerbose: steps.verbose).failure(for: error)
         }
@@ -143,7 +160,9 @@ struct RelayCommand: AsyncParsableCommand {
         configuration.handlerExecutor = .globalPool
         configuration.tls = clients.configuration(showing: identity)
         configuration.connection.maximumFrameLength = limit.ofConnections
-        configuration.shutdownGracePeriod = .seconds(2)
         return configuration
     }
 }
+
+/// The user has ended the relay.
+private struct RelayEnd: Error {}

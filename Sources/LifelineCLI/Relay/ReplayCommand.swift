@@ -108,7 +108,7 @@ struct ReplayCommand: AsyncParsableCommand {
     private func print() async throws {
         let output = OutputFile.standardOutput
         let text = try types.text(format, to: output, limit: limit.ofConnections)
-        var (reader, count) = (try TrafficRecordReader(path: file), 0)
+        var (reader, count) = (TrafficRecordReader(try InputFile(path: file)), 0)
         while let batch = try await reader.next() {
             var lines: [UInt8] = []
             for passed in batch where connection == nil || passed.connection == connection {
@@ -166,7 +166,7 @@ struct ReplayCommand: AsyncParsableCommand {
 
     /// Finds out which connection is meant, and how many replies it had.
     private func survey() async throws -> (connection: Int, replyCount: Int) {
-        var reader = try TrafficRecordReader(path: file, isQuiet: true)
+        var reader = TrafficRecordReader(try InputFile(path: file), isQuiet: true)
         var (number, sentCount, replyCount) = (connection, 0, 0)
         while let batch = try await reader.next() {
             number = number ?? batch.first?.connection
@@ -208,7 +208,7 @@ struct ReplayCommand: AsyncParsableCommand {
     private func send(over connection: Connection<RawMessage, RawMessage>, of number: Int) async throws -> Int {
         let speed = asFastAsPossible ? 0 : speed ?? 1
         let start = ContinuousClock.now
-        var reader = try TrafficRecordReader(path: file)
+        var reader = TrafficRecordReader(try InputFile(path: file))
         var (firstTime, sentCount) = (Double?.none, 0)
         while let batch = try await reader.next() {
             for passed in batch where passed.connection == number && passed.direction == .toServer {

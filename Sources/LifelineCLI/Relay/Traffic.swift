@@ -1,24 +1,7 @@
+internal import FoundationEssentials
 internal import Glibc
 internal import Lifeline
 internal import LifelineMessages
-
-/// Where a message goes that a relay passes on.
-enum TrafficDirection: String, Codable {
-    case toServer
-    case toClient
-
-    /// As people see it.
-    var arrow: String { self == .toServer ? "→" : "←" }
-}
-
-/// A message that passed a relay.
-struct PassedMessage {
-    /// In seconds since the relay has begun.
-    let time: Double
-    let connection: Int
-    let direction: TrafficDirection
-    let message: RawMessage
-}
 
 /// Shows and records the messages that pass a relay.
 ///
@@ -26,21 +9,47 @@ struct PassedMessage {
 actor Traffic {
     private let text: TrafficText
     private let output: OutputFile
-    private let record: TrafficRecord?
     private let start = ContinuousClock.now
-    private var connectionCount: Int
-    /// Ends the command.
-    nonisolated let end = CommandEnd()
+    private var record: TrafficRecord?
+    private var connectionCount = 0
+    /// Whether connections may begin; nil: not yet.
+    private var beginning: Result<Void, any Error>?
+    /// Connections that came before that was known.
+    private var waiting: [CheckedContinuation<Void, any Error>] = []
+    nonisolated let commandEnd = CommandEnd()
 
-    init(text: TrafficText, output: OutputFile, record: TrafficRecord?) {
-        self.text = text
-        self.output = output
-        self.record = record
-        connectionCount = record?.connectionCount ?? 0
+    init(text: TrafficText, output: OutputFile) {
+        (self.text, self.output) = (text, output)
+    }
+
+    /// Lets connections begin, with the numbers behind those of the record.
+    ///
+    /// - Parameter record: where the messages are recorded; nil: nowhere.
+    /// - Throws: `CommandFailure` when the record cannot be used.
+    func begin(recordingIn path: String?) async throws {
+        let result: Result<Void, any Error>
+        do {
+            record = if let path { try await TrafficRecord(appendingTo: path) } else { nil }
+            connectionCount = record?.connectionCount ?? 0
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        beginning = result
+        for connection in waiting { connection.resume(with: result) }
+        waiting = []
+        try result.get()
     }
 
     /// The number of a connection that begins.
-    func nextConnection() -> Int {
+    ///
+    /// - Throws: why none may begin.
+    func nextConnection() async throws -> Int {
+        if let beginning {
+            try beginning.get()
+        } else {
+            try await withCheckedThrowingContinuation { waiting.append($0) }
+        }
         connectionCount += 1
         return connectionCount
     }
@@ -48,17 +57,23 @@ actor Traffic {
     /// Records and shows messages that are about to be passed on.
     ///
     /// - Throws: `CommandFailure` when they cannot be written, which ends the command; `CancellationError`.
-    func pass(_ batch: [some CarriedContent], _ direction: TrafficDirection, of connection: Int) async throws {
+    func show(_ batch: [some CarriedContent], _ direction: TrafficDirection, of connection: Int) async throws {
         // To the microsecond, which is more than two ends of a connection agree on.
         let time = ((ContinuousClock.now - start) / .microseconds(1)).rounded() / 1_000_000
         let clock = timespec.now
+        let messages = batch.map { message in
+            PassedMessage(
+                time: time,
+                connection: connection,
+                direction: direction,
+                frame: message.withContent { Data($0) }
+            )
+        }
         do {
+            try record?.append(messages)
             var lines: [UInt8] = []
-            for message in batch {
-                let message = RawMessage(bytes: message.withContent { [UInt8]($0) })
-                let passed = PassedMessage(time: time, connection: connection, direction: direction, message: message)
-                try await record?.append(passed)
-                try text.append(passed, at: clock, to: &lines)
+            for message in messages {
+                try text.append(message, at: clock, to: &lines)
                 if lines.count >= PrintedMessages.batchLength {
                     try await output.write(lines)
                     lines = []
@@ -66,7 +81,7 @@ actor Traffic {
             }
             try await output.write(lines)
         } catch let failure as CommandFailure {
-            end.finish(throwing: failure)
+            commandEnd.finish(throwing: failure)
             throw failure
         }
     }

@@ -1,59 +1,72 @@
-internal import FoundationEssentials
 internal import LifelineMessages
 
 /// A file with the messages that passed a relay: a JSON object a line.
 final class TrafficRecord: Sendable {
     /// The highest number of a connection that the file had before.
     let connectionCount: Int
-    private let file: OutputFile
+    private let lines: LineRecord
 
     /// Goes on behind what the file holds.
     ///
-    /// - Throws: `CommandFailure` when the file cannot be opened or read.
+    /// - Throws: `CommandFailure` when the file cannot be opened or read, or is no record.
     init(appendingTo path: String) async throws {
-        file = try OutputFile(appendingTo: path)
-        var (reader, count) = (try TrafficRecordReader(path: path, isQuiet: true), 0)
+        lines = try LineRecord(path: path)
+        var (reader, count) = (TrafficRecordReader(lines.content, isQuiet: true), 0)
         while let batch = try await reader.next() { count = max(count, batch.map(\.connection).max() ?? 0) }
+        guard count > 0 || reader.isEmpty else {
+            throw CommandFailure(
+                status: .badData,
+                message: "Cannot record in \(path): it has something, and no recorded message. Name another file."
+            )
+        }
         connectionCount = count
         // A line that a relay which was killed has written in part.
-        if reader.endsInsideLine { try await file.write([UInt8(ascii: "\n")]) }
+        if reader.endsInsideLine { try lines.append([UInt8(ascii: "\n")]) }
     }
 
-    /// Writes a message: the system has it when this returns, whatever becomes of this process then.
-    func append(_ passed: PassedMessage) async throws {
-        try await file.write(try jsonLine(RecordedMessage(passed)) + [UInt8(ascii: "\n")])
+    /// Writes messages: the system has them when this returns, whatever becomes of this process then.
+    func append(_ messages: [PassedMessage]) throws {
+        var text: [UInt8] = []
+        for message in messages { text += try jsonLine(message) + [UInt8(ascii: "\n")] }
+        try lines.append(text)
     }
 }
 
 /// Reads a file that a relay has recorded.
 struct TrafficRecordReader {
+    /// After so many lines that are not recorded messages, the others are only counted.
+    private static let maximumToldCount = 5
+
     private let file: OpenFile
     /// The line that has begun, as far as it has come.
     private var rest: [UInt8] = []
     private var lineNumber = 0
+    private var badCount = 0
     private var isAtEnd = false
     private let isQuiet: Bool
-    /// A thousand years, in seconds: what is longer is no time, and might not fit the numbers that it is printed with.
-    private let maximumTime = 3e10
 
-    /// - Parameter isQuiet: whether nothing is told of lines that are none.
-    /// - Throws: `CommandFailure` when the file cannot be opened.
-    init(path: String, isQuiet: Bool = false) throws(CommandFailure) {
-        file = OpenFile(try InputFile(path: path))
+    /// - Parameter isQuiet: whether nothing is told of lines that are not recorded messages.
+    init(_ file: consuming InputFile, isQuiet: Bool = false) {
+        self.file = OpenFile(file)
         self.isQuiet = isQuiet
     }
+
+    /// Whether nothing was in the file.
+    var isEmpty: Bool { lineNumber == 0 }
 
     /// Whether the last line was cut.
     var endsInsideLine: Bool { isAtEnd && !rest.isEmpty }
 
-    /// Reads the next messages; nil at the end. Tells of lines that are none.
+    /// Reads the next messages; nil at the end. Tells of lines that are not recorded messages.
     mutating func next() async throws -> [PassedMessage]? {
         if isAtEnd { return nil }
         let chunk = try await file.readChunk()
         try Task.checkCancellation()
         if chunk.isEmpty {
             isAtEnd = true
-            return rest.isEmpty ? nil : [message(in: rest[...])].compactMap(\.self)
+            let last = rest.isEmpty ? nil : message(in: rest[...])
+            tellBadCount()
+            return last.map { [$0] }
         }
         var messages: [PassedMessage] = []
         var start = 0
@@ -74,38 +87,17 @@ struct TrafficRecordReader {
     private mutating func message(in line: ArraySlice<UInt8>) -> PassedMessage? {
         lineNumber += 1
         if line.isEmpty { return nil }
-        if let recorded = try? JSONDecoder().decode(RecordedMessage.self, from: Data(line)), recorded.connection > 0,
-            (0...maximumTime).contains(recorded.time)
-        {
-            return PassedMessage(recorded)
-        }
-        if !isQuiet {
+        if let passed = PassedMessage(line: line) { return passed }
+        badCount += 1
+        if !isQuiet, badCount <= Self.maximumToldCount {
             writeErrorLine("lifeline: left out line \(lineNumber) of \(file.name), which is no recorded message")
         }
         return nil
     }
-}
 
-/// A line of the file.
-private struct RecordedMessage: Codable {
-    let time: Double
-    let connection: Int
-    let direction: TrafficDirection
-    let frame: Data
-
-    init(_ passed: PassedMessage) {
-        (time, connection, direction) = (passed.time, passed.connection, passed.direction)
-        frame = Data(passed.message.bytes)
-    }
-}
-
-extension PassedMessage {
-    fileprivate init(_ recorded: RecordedMessage) {
-        self.init(
-            time: recorded.time,
-            connection: recorded.connection,
-            direction: recorded.direction,
-            message: RawMessage(bytes: [UInt8](recorded.frame))
-        )
+    /// Tells how many lines were left out, where it has not told of each.
+    private func tellBadCount() {
+        if isQuiet || badCount <= Self.maximumToldCount { return }
+        writeErrorLine("lifeline: lines of \(file.name) that are not recorded messages: \(badCount) in all")
     }
 }

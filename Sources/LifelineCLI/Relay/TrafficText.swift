@@ -70,35 +70,35 @@ struct TrafficText {
     /// - Parameter clock: the time of day, if that is known. It is for people; programs get the time of the message.
     func append(_ passed: PassedMessage, at clock: timespec?, to output: inout [UInt8]) throws {
         let encoder = passed.direction == .toServer ? toServer : toClient
-        let result = passed.message.withUnsafeBytes { content in
+        let result = passed.frame.withUnsafeBytes { content in
             Result { () throws(MessageError) in try (encoder ?? fieldNumbers).text(of: content) }
         }
         switch format {
         case .lines:
-            let time = clock?.clockTime ?? passed.time.inMicroseconds
+            let time = clock?.clockTime ?? decimal(passed.time, places: 6)
             output += "\(time) #\(passed.connection) \(passed.direction.arrow) ".utf8
             switch result {
             case .success(let text): output += text
-            case .failure(let error): output += Self.words(for: error, of: passed.message).utf8
+            case .failure(let error): output += Self.words(for: error, of: passed.frame).utf8
             }
         case .json:
-            let line = TrafficLine(passed)
             switch result {
             case .success(let text) where encoder != nil:
                 // The message is JSON already.
-                output += try line.json.dropLast()
+                output += try jsonLine(TrafficLine(passed)).dropLast()
                 output += #","message":"#.utf8
                 output += text
                 output.append(UInt8(ascii: "}"))
-            case .success(let text): output += try line.with(fields: text).json
-            case .failure(let error): output += try line.with(error: error, of: passed.message).json
+            case .success(let text):
+                output += try jsonLine(TrafficLine(passed, fields: String(decoding: text, as: UTF8.self)))
+            case .failure(let error):
+                output += try jsonLine(TrafficLine(passed, error: error.words.escaped(), frame: passed.frame))
             }
         }
         output.append(UInt8(ascii: "\n"))
     }
 
-    private static func words(for error: MessageError, of message: RawMessage) -> String {
-        let bytes = message.bytes
+    private static func words(for error: MessageError, of bytes: Data) -> String {
         let shown = bytes.prefix(maximumShownByteCount).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
         let rest = bytes.count > shown.count ? " …" : ""
         let count = bytes.count == 1 ? "1 byte" : "\(bytes.count) bytes"
@@ -112,35 +112,14 @@ private struct TrafficLine: Encodable {
     let direction: TrafficDirection
     let time: Double
     /// Why the message cannot be decoded.
-    private var error: String?
+    let error: String?
     /// The message as text format with the numbers of fields, if its type is not known.
-    private var fields: String?
+    let fields: String?
     /// The message, if it cannot be decoded.
-    private var frame: Data?
+    let frame: Data?
 
-    init(_ passed: PassedMessage) {
+    init(_ passed: PassedMessage, fields: String? = nil, error: String? = nil, frame: Data? = nil) {
         (connection, direction, time) = (passed.connection, passed.direction, passed.time)
-    }
-
-    func with(fields: [UInt8]) -> TrafficLine {
-        var line = self
-        line.fields = String(decoding: fields, as: UTF8.self)
-        return line
-    }
-
-    func with(error: MessageError, of message: RawMessage) -> TrafficLine {
-        var line = self
-        (line.error, line.frame) = (error.words.escaped(), Data(message.bytes))
-        return line
-    }
-
-    var json: [UInt8] { get throws { try jsonLine(self) } }
-}
-
-extension Double {
-    /// Seconds with six decimals.
-    fileprivate var inMicroseconds: String {
-        let count = Int((self * 1_000_000).rounded())
-        return "\(count / 1_000_000).\(padded(count % 1_000_000, to: 6))"
+        (self.fields, self.error, self.frame) = (fields, error, frame)
     }
 }

@@ -30,14 +30,14 @@ final class Room: Sample_Room_V1_RoomHandler {
     /// How much of what is said is kept for a visitor that is slow, and misses the oldest of it then.
     static let keptNewsCount = 256
 
-    private let record: EchoRecord?
+    private let record: LineRecord?
     private let printLine: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - record: gets a line for each echo, before the reply.
+    ///   - record: gets a line for each echo, before the reply: the session's id and the number.
     ///   - printLine: gets a line for whatever happens.
-    init(record: EchoRecord?, printLine: @escaping @Sendable (String) -> Void) {
+    init(record: LineRecord?, printLine: @escaping @Sendable (String) -> Void) {
         self.record = record
         self.printLine = printLine
     }
@@ -73,7 +73,7 @@ final class Room: Sample_Room_V1_RoomHandler {
 
     private func append(_ number: UInt64, of session: SessionServerEnd) throws(SessionStatus) {
         do {
-            try record?.append(session: session.id, number: number)
+            try record?.append(Array("\(session.id) \(number)\n".utf8))
             state.withLock { $0.hasRecordFailed = false }
         } catch {
             // Once, and not for each echo that anybody asks for meanwhile.

@@ -17,9 +17,10 @@ struct ServeCommand: AsyncParsableCommand {
             what they have asked for is done, for --drain seconds at most, and then the command ends. A second interrupt ends it \
             at once.
 
-            With --record, each echo adds a line to a file, which must be no symbolic link, before its reply is sent: the \
-            session's id and the number. When \
-            the server is killed and started again with the same file, that tells which echoes were handled how often:
+            With --record, each echo adds a line to a file before its reply is sent: the session's id and the number. The \
+            file must be a regular one that only this user can open, and no symbolic link; one server records in it at a \
+            time. When the server is killed and started again with the same file, that tells which echoes were handled \
+            how often:
               lifeline serve --record echoes
               seq 100000 | sed 's/.*/{"number": &}/' |
                 lifeline call tcp://127.0.0.1:7000 Room/Echo --data @- --concurrency 64 --retry > replies
@@ -37,7 +38,7 @@ struct ServeCommand: AsyncParsableCommand {
               lifeline serve --on wss://0.0.0.0:7443/room --certificate cert.pem --key key.pem --client-ca ca.pem
 
             Exit codes: 0 drained after an interrupt, 64 wrong usage, 65 a certificate or key that cannot be used, 69 the \
-            endpoint cannot be had, 74 the record cannot be opened, 130 and 143 interrupted a second time.
+            endpoint cannot be had, 74 the record cannot be used, 130 and 143 interrupted a second time.
             """
     )
 
@@ -79,7 +80,7 @@ struct ServeCommand: AsyncParsableCommand {
         let interruption = await Interruption()
         try await exitingOnFailure {
             let isQuiet = quiet
-            let room = Room(record: try record.map(EchoRecord.init(path:))) { line in
+            let room = Room(record: try record.map(LineRecord.init(path:))) { line in
                 if !isQuiet { writeError("\(line)\n") }
             }
             try await withSessionServer(

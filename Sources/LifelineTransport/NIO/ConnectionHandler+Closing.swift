@@ -52,6 +52,14 @@ extension ConnectionHandler {
         (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
+    /// How many bytes the peer's system has not acknowledged, of those that were accepted. 0 when the connection is
+    /// over.
+    var undeliveredByteCount: Int {
+        guard let context, machine.failure == nil else { return 0 }
+        let inSystem = Int(clamping: unacknowledgedByteCount(context.channel) ?? 0)
+        return outbound.unwrittenByteCount + channelByteCount + inSystem
+    }
+
     /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
     func fail(_ reason: ConnectionError, resetting: Bool) {
         guard machine.failed(reason), let context else { return endLastWait() }

@@ -5,6 +5,7 @@ internal import NIOCore
 /// What a connection's handle has its handler do, on its loop. The handle knows no more of it, so that it is no generic
 /// code, which looks types up at every call.
 protocol ConnectionControl: AnyObject {
+    var undeliveredByteCount: Int { get }
     func flush()
     func probe()
     func admitPeer()
@@ -133,6 +134,11 @@ final class NIOTransportConnection: TransportConnection {
 
     func close() {
         onLoop { $0.close() }
+    }
+
+    func undeliveredByteCount() async -> Int {
+        // A loop that is shut down has closed the connection.
+        (try? await eventLoop.submit { [handler] in handler.value.undeliveredByteCount }.get()) ?? 0
     }
 
     func abort(_ reason: ConnectionError) {

@@ -1,0 +1,73 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import LifelineCore
+internal import Synchronization
+
+/// A file of this user's that lines are added to, behind what it holds, by one process at a time.
+///
+/// Lines are added by one `write`, which the system has done when it returns, whatever becomes of this process then.
+final class LineRecord: Sendable {
+    private let path: String
+    private let descriptor: Int32
+    /// One call at a time, so that what is cut off again is of the lines that had no room.
+    private let writing = Mutex(())
+
+    /// Opens a file, which is made if there is none. Takes no symbolic link, which somebody else may have made to lead
+    /// to a file of this user's, and nothing that others can read: it may have passwords and tokens.
+    ///
+    /// - Throws: `CommandFailure`.
+    init(path: String) throws(CommandFailure) {
+        self.path = path
+        // What is no regular file must not hold up opening it.
+        let flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        descriptor = open(path, flags, 0o600)
+        guard descriptor >= 0 else {
+            // With O_NOFOLLOW that is what open(2) says of a link in the path's last component.
+            let reason =
+                errno == ELOOP
+                ? "it is a symbolic link, which may lead anywhere. Name the file that it leads to, or another one"
+                : lastErrorText()
+            throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(reason).")
+        }
+        guard let objection = objection else { return }
+        // Nothing else does in an initializer that throws.
+        close(descriptor)
+        throw CommandFailure(status: .inputOutput, message: "Cannot record in \(path): \(objection).")
+    }
+
+    deinit { close(descriptor) }
+
+    /// Why the file cannot be used; nil if it can. Locks it.
+    private var objection: String? {
+        // By its path: the members of fstat's structure are out of reach beside FoundationEssentials.
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
+            let owner = attributes[.ownerAccountID] as? UInt, let permissions = attributes[.posixPermissions] as? UInt
+        else { return "nothing is known of it" }
+        if attributes[.type] as? FileAttributeType != .typeRegular { return "it is no regular file" }
+        if owner != geteuid() { return "it belongs to another user" }
+        if permissions & 0o077 != 0 {
+            return "other users may open it. Take that from them with chmod 600, or name another file"
+        }
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            return errno == EWOULDBLOCK ? "another lifeline records in it. Name another file" : lastErrorText()
+        }
+        return nil
+    }
+
+    /// What the file holds. To be read once, before anything is added.
+    var content: InputFile { InputFile(descriptor: descriptor, name: path) }
+
+    /// Adds whole lines, all or none of them.
+    func append(_ lines: [UInt8]) throws(CommandFailure) {
+        if lines.isEmpty { return }
+        let count = writing.withLock { _ in
+            let count = retryingOnInterrupt { write(descriptor, lines, lines.count) }
+            // A part of a line would count as another one.
+            if 0 < count, count < lines.count { ftruncate(descriptor, lseek(descriptor, 0, SEEK_END) - count) }
+            return count
+        }
+        guard count != lines.count else { return }
+        let reason = count < 0 ? lastErrorText() : "no room for a line"
+        throw CommandFailure(status: .inputOutput, message: "Cannot write to \(path): \(reason).")
+    }
+}

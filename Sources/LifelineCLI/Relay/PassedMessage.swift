@@ -1,0 +1,40 @@
+internal import FoundationEssentials
+internal import LifelineMessages
+
+/// Where a message goes that a relay passes on.
+enum TrafficDirection: String, Codable {
+    case toServer
+    case toClient
+
+    /// As people see it.
+    var arrow: String { self == .toServer ? "→" : "←" }
+}
+
+/// A message that passed a relay; as JSON, a line of a record.
+struct PassedMessage: Codable {
+    /// A thousand years. A longer time is none, and might not fit the numbers that it is printed with.
+    private static let maximumTime = 3e10
+    /// The whole numbers up to this are exact in JSON, and there is room to count on.
+    private static let maximumConnection = 1 << 53
+
+    /// In seconds since the relay has begun.
+    let time: Double
+    let connection: Int
+    let direction: TrafficDirection
+    /// The encoded message.
+    let frame: Data
+
+    /// Reads a line of a record; nil if it is none.
+    init?(line: ArraySlice<UInt8>) {
+        guard let passed = try? JSONDecoder().decode(PassedMessage.self, from: Data(line)),
+            (1...Self.maximumConnection).contains(passed.connection), (0...Self.maximumTime).contains(passed.time)
+        else { return nil }
+        self = passed
+    }
+
+    init(time: Double, connection: Int, direction: TrafficDirection, frame: Data) {
+        (self.time, self.connection, self.direction, self.frame) = (time, connection, direction, frame)
+    }
+
+    var message: RawMessage { RawMessage(bytes: [UInt8](frame)) }
+}
