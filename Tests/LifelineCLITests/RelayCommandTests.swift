@@ -353,7 +353,7 @@ import Testing
                 let none = try await lifeline(["replay", record, "--connection", "3"])
                 #expect(none.status == 65 && none.errorText.contains("There is no message of connection 3 in "))
 
-                let again = ["replay", record, "--to", server, "--as-fast-as-possible", "--connection", "2"] + chatSchema
+                let again = ["replay", record, "--to", server, "--speed", "0", "--connection", "2"] + chatSchema
                 let replayed = try await lifeline(again)
                 #expect(replayed.status == 0, "\(replayed.errorText)")
                 let replies = ["21", "22"].map { "{\"text\":\"\($0)\u{9b}\($0)\u{9b}\"}\n" }.joined()
@@ -464,6 +464,58 @@ import Testing
         }
     }
 
+    /// Nothing is sent for a minute, and the end is noticed all the same.
+    @Test func aReplayEndsInAPause() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            try write(line() + line(at: "61") + line("toClient", at: "62"), to: record)
+            let listener = try await RawSocket.listen()
+            let replay = ["replay", record, "--to", "tcp://127.0.0.1:\(listener.port)", "--json"]
+            let report = #"{"recordedReplies":1,"replies":0,"sent":1}"# + "\n"
+
+            let reset = try RunningCommand(replay)
+            let first = try await listener.accept()
+            #expect(try await first.readSome(4) == [3, 0x22, 1, 0x61])
+            try first.reset()
+            #expect(await reset.finish() == 74)
+            #expect(reset.errorText.hasPrefix(report) && reset.errorText.contains("reset the connection."))
+
+            let unread = try RunningCommand(replay, after: "exec >/dev/full")
+            let second = try await listener.accept()
+            try await second.write([3, 0x22, 1, 0x61])
+            #expect(await unread.finish() == 74)
+            #expect(unread.errorText.contains("Cannot write to standard output"), "\(unread.errorText)")
+
+            for (signal, options) in [(SIGINT, []), (SIGTERM, ["--json"])] as [(Int32, [String])] {
+                let interrupted = try RunningCommand(Array(replay.dropLast()) + options)
+                let third = try await listener.accept()
+                #expect(try await third.readSome(4) == [3, 0x22, 1, 0x61])
+                interrupted.send(signal)
+                #expect(await interrupted.finish() == 128 + signal)
+                let words = "lifeline: sent 1 message of connection 1; 0 replies came, and 1 was recorded\n"
+                #expect(interrupted.errorText == (options.isEmpty ? words : report), "\(interrupted.errorText)")
+            }
+        }
+    }
+
+    /// Of what is wrong, the server gets no blame for what it has not done.
+    @Test func aReplayBlamesWhoIsToBlame() async throws {
+        try await withTemporaryPath("record.jsonl") { record in
+            try write(line() + line("toClient"), to: record)
+            let listener = try await RawSocket.listen()
+            let replay = ["replay", record, "--to", "tcp://127.0.0.1:\(listener.port)", "--quiet"]
+            let long = try await lifeline(replay + ["--limit", "2"])
+            #expect(long.status == 65)
+            let peer = "127.0.0.1:\(listener.port)"
+            #expect(long.errorText == "lifeline: A message to \(peer) is longer than --limit allows.\n")
+            _ = try await listener.accept()
+            async let outcome = lifeline(replay)
+            let server = try await listener.accept()
+            try await server.write([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+            #expect(try await outcome.status == 65)
+            #expect(try await outcome.errorText == "lifeline: \(peer) sent what is no message behind its length.\n")
+        }
+    }
+
     @Test func aFileThatIsNoRecordIsSaidSoInFewLines() async throws {
         try await withTemporaryPath("notes") { notes in
             try write(String(repeating: "a note\n", count: 100), to: notes)
@@ -516,7 +568,6 @@ import Testing
         ["replay", "file", "--connection", "0"],
         ["replay", "file", "--to", "tcp://127.0.0.1:1", "--format", "json"],
         ["replay", "file", "--to", "tcp://127.0.0.1:1", "--speed", "-1"],
-        ["replay", "file", "--to", "tcp://127.0.0.1:1", "--speed", "1", "--as-fast-as-possible"],
     ])
     func wrongUsageIs64(arguments: [String]) async throws {
         let outcome = try await lifeline(arguments)

@@ -9,11 +9,14 @@ struct StepWords: Sendable {
     private let maximumAttempts: Int
     /// Whether the library's own names and reasons are told instead.
     let isVerbose: Bool
+    /// Whether the command has the option --framing.
+    private let hasFramings: Bool
 
-    /// For the errors of a server's connection, or of listening.
-    init(peer: String, isVerbose: Bool) {
+    /// For the errors of a server's connection, of one that is made once, or of listening.
+    init(peer: String, isVerbose: Bool, hasFramings: Bool = true) {
         self.peer = peer
         self.isVerbose = isVerbose
+        self.hasFramings = hasFramings
         maximumAttempts = 1
     }
 
@@ -21,6 +24,7 @@ struct StepWords: Sendable {
         peer = configuration.connection.proxyAddress(for: endpoint).map { "the proxy \($0)" } ?? endpoint.name
         maximumAttempts = configuration.backoff.maximumAttempts ?? .max
         self.isVerbose = isVerbose
+        hasFramings = true
     }
 
     // MARK: Steps
@@ -71,7 +75,10 @@ struct StepWords: Sendable {
     /// The failure in words, without a period.
     func problem(of error: ConnectionError) -> String {
         if isVerbose { return "\(error)" }
-        if let error = error.cause as? FramingError { return "\(peer) \(error.offense)" }
+        if let framing = error.cause as? FramingError {
+            return error.code == .messageRefused
+                ? "a message to \(peer) is longer than --limit allows" : "\(peer) \(offense(of: framing))"
+        }
         guard let number = error.systemErrorNumber else { return sentence(error.message) }
         return switch (error.code, number) {
         case (.connectFailed, ECONNREFUSED): "\(peer) refused the connection"
@@ -81,6 +88,15 @@ struct StepWords: Sendable {
         case (.closedByPeer, _): "\(peer) reset the connection"
         case (.addressInUse, _): sentence(error.message)
         default: "\(sentence(error.message)) (\(String(cString: strerror(number))))"
+        }
+    }
+
+    /// What the peer has done.
+    private func offense(of error: FramingError) -> String {
+        switch error.code {
+        case .frameTooLarge: "sent a message that is longer than --limit allows"
+        case .truncatedFrame: "ended the connection inside a message"
+        default: "sent what is no message behind its length" + (hasFramings ? "; is --framing right?" : "")
         }
     }
 
@@ -95,7 +111,7 @@ struct StepWords: Sendable {
         let problem = problem(of: error)
         let isUnreachable = error.code == .connectFailed && error.systemErrorNumber != nil
         let advice = isUnreachable ? " Check that a program listens there." : ""
-        let sentence = problem.prefix(1).uppercased() + problem.dropFirst() + "."
+        let sentence = problem.prefix(1).uppercased() + problem.dropFirst() + (problem.hasSuffix("?") ? "" : ".")
         return CommandFailure(status: status, message: sentence + advice)
     }
 
@@ -107,17 +123,6 @@ struct StepWords: Sendable {
             status: failure.status,
             message: "\(failure.message) Gave up after \(maximumAttempts) attempts."
         )
-    }
-}
-
-extension FramingError {
-    /// What a peer has done.
-    fileprivate var offense: String {
-        switch code {
-        case .frameTooLarge: "sent a message that is longer than --limit allows"
-        case .truncatedFrame: "ended the connection inside a message"
-        default: "sent what is no message behind its length; is --framing right?"
-        }
     }
 }
 

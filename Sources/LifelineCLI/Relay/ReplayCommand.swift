@@ -15,19 +15,20 @@ struct ReplayCommand: AsyncParsableCommand {
             With --to it connects to a server, and sends what the client of one connection (--connection) had sent, \
             with the same pauses, or --speed times as fast. The replies are printed as `lifeline receive` does. When all is \
             sent, it waits until as many replies have come as were recorded, but no longer than --wait; then it ends \
-            its side, and waits as long again for the server's end. The last line says how many replies there were; where \
-            the record has another number, the command fails with 65.
+            its side, and waits as long again for the server's end. The last line says how many replies there were, also \
+            after an interrupt or a failure; where the record has another number, the command fails with 65. A server \
+            that takes nothing for a minute is given up.
 
             Examples:
               lifeline replay chat.jsonl                                    # by field numbers
               lifeline replay chat.jsonl --proto chat.proto --type ChatMessage
               lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --connection 2
               lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --speed 10 --proto chat.proto --type ChatMessage
-              lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --as-fast-as-possible > replies
+              lifeline replay chat.jsonl --to tcp://127.0.0.1:7000 --speed 0 > replies      # without pauses
 
-            Exit codes: 0 done, 64 wrong usage, 65 bad data, a schema or certificate that cannot be used, or another number \
-            of replies, 69 the server cannot be reached, a certificate refused, or protoc is missing, 74 input or output \
-            failed, or the connection was lost.
+            Exit codes: 0 done, 64 wrong usage, 65 bad data, a message above --limit, a schema or certificate that cannot \
+            be used, or another number of replies, 69 the server cannot be reached, a certificate refused, or protoc \
+            cannot be run, 74 input or output failed, or the connection was lost, 130 and 143 interrupted.
             """
     )
 
@@ -53,9 +54,6 @@ struct ReplayCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("So many times as fast as it was; 0: without pauses. Default: 1.", valueName: "factor"))
     var speed: Double?
 
-    @Flag(help: "Send without pauses.")
-    var asFastAsPossible = false
-
     @Option(help: ArgumentHelp("How long to wait for replies when all is sent. Default: 5.", valueName: "seconds"))
     var wait: Double?
 
@@ -74,17 +72,13 @@ struct ReplayCommand: AsyncParsableCommand {
     func validate() throws {
         if let connection, connection < 1 { throw ValidationError("--connection must be at least 1.") }
         if let speed, !(0...1e9).contains(speed) { throw ValidationError("--speed must be 0 to 1,000,000,000.") }
-        if speed != nil, asFastAsPossible {
-            throw ValidationError("--speed and --as-fast-as-possible exclude each other.")
-        }
         _ = try waitingTime
         if let to {
             try tls.validate(for: parseEndpoint(to))
             if format != nil {
                 throw ValidationError("--format goes without --to; replies are printed as JSON or text.")
             }
-        } else if speed != nil || asFastAsPossible || wait != nil || quiet || json || proxy.proxy != nil
-            || proxy.noProxy
+        } else if speed != nil || wait != nil || quiet || json || proxy.proxy != nil || proxy.noProxy
             || tls.trust.isGiven || tls.identity.certificate != nil
         {
             throw ValidationError("--speed, --wait, --quiet, --json, --proxy and those of TLS go with --to.")
@@ -143,24 +137,37 @@ struct ReplayCommand: AsyncParsableCommand {
             skipsBadMessages: true,
             isQuiet: true
         )
-        var configuration = ConnectionConfiguration()
-        configuration.maximumFrameLength = limit.ofConnections
-        configuration.proxy = try proxy.configuration
-        configuration.tls = tls.configuration
-        configuration.closeTimeout = .seconds(1)
-        let words = StepWords(peer: endpoint.name, isVerbose: false)
-        do {
-            let (sentCount, replyCount) = try await withConnection(
+        let words = StepWords(peer: endpoint.name, isVerbose: false, hasFramings: false)
+        let counts = ReplayCounts()
+        let interruption = await Interruption()
+        let result = await Result.of {
+            try await withConnection(
                 to: endpoint,
-                configuration: configuration,
+                configuration: connectionConfiguration,
                 receiving: RawMessage.self,
                 sending: RawMessage.self
-            ) { try await exchange(over: $0, printer, recordedCount, of: number) }
-            try report(sentCount, replyCount, recordedCount, of: number)
+            ) { try await exchange(over: $0, printer, recordedCount, counts, of: number, until: interruption) }
+        }
+        let isComplete = if case .success = result { true } else { false }
+        let comparison = try report(counts, recordedCount, of: number, isComplete: isComplete)
+        do {
+            try result.get()
         } catch let error as ConnectionError {
             throw words.failure(for: error)
-        } catch let error as PartialSendError {
-            throw (error.cause as? ConnectionError).map { words.failure(for: $0) } ?? error.cause
+        }
+        if let comparison { throw comparison }
+    }
+
+    private var connectionConfiguration: ConnectionConfiguration {
+        get throws {
+            var configuration = ConnectionConfiguration()
+            configuration.maximumFrameLength = limit.ofConnections
+            configuration.proxy = try proxy.configuration
+            configuration.tls = tls.configuration
+            configuration.closeTimeout = .seconds(1)
+            // Long enough for a server that reads slowly: its system takes nothing until much of its buffer is read.
+            configuration.writeTimeout = .seconds(60)
+            return configuration
         }
     }
 
@@ -178,38 +185,53 @@ struct ReplayCommand: AsyncParsableCommand {
         return (number, replyCount)
     }
 
+    /// Sends and receives, until both are done.
+    ///
+    /// - Throws: the first failure of either, which ends the other; `Interrupted`.
     private func exchange(
         over connection: Connection<RawMessage, RawMessage>,
         _ printer: MessagePrinter,
         _ recordedCount: Int,
-        of number: Int
-    ) async throws -> (sentCount: Int, replyCount: Int) {
-        let replies = ReplyCount()
+        _ counts: ReplayCounts,
+        of number: Int,
+        until interruption: Interruption
+    ) async throws {
         let wait = try waitingTime
-        return try await withThrowingTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
-                defer { replies.finish() }
                 for try await batch in connection.messages.batches {
-                    try await printer.print(batch, after: replies.count, of: connection.remoteEndpoint.name)
-                    replies.add(batch.count)
+                    try await printer.print(batch, after: counts.replyCount, of: connection.remoteEndpoint.name)
+                    counts.replied(batch.count)
                 }
+                counts.finish()
+                return false
             }
-            let sentCount = try await send(over: connection, of: number)
-            _ = try await within(wait) { await replies.wait(for: recordedCount) }
-            try await connection.finishSending()
-            _ = try await within(wait) { await replies.waitUntilFinished() }
+            group.addTask {
+                try await send(over: connection, counts, of: number)
+                _ = try await within(wait) { await counts.waitForReplies(recordedCount) }
+                try await connection.finishSending()
+                _ = try await within(wait) { await counts.waitForEnd() }
+                return true
+            }
+            group.addTask {
+                if let signal = await interruption.wait() { throw Interrupted(signal: signal) }
+                return false
+            }
+            while try await group.next() == false {}
             group.cancelAll()
-            do { try await group.waitForAll() } catch is CancellationError {}
-            return (sentCount, replies.count)
         }
     }
 
     /// Sends the messages at the pace at which they came.
-    private func send(over connection: Connection<RawMessage, RawMessage>, of number: Int) async throws -> Int {
-        let speed = asFastAsPossible ? 0 : speed ?? 1
+    private func send(
+        over connection: Connection<RawMessage, RawMessage>,
+        _ counts: ReplayCounts,
+        of number: Int
+    ) async throws {
+        let speed = speed ?? 1
         let start = ContinuousClock.now
         var reader = TrafficRecordReader(try InputFile(path: file))
-        var (firstTime, sentCount) = (Double?.none, 0)
+        var firstTime = Double?.none
         while let batch = try await reader.next() {
             for passed in batch where passed.connection == number && passed.direction == .toServer {
                 let offset = passed.time - (firstTime ?? passed.time)
@@ -218,25 +240,36 @@ struct ReplayCommand: AsyncParsableCommand {
                 let delay = speed > 0 ? min(offset / speed, 3e7) : 0
                 if delay > 0 { try await Task.sleep(until: start + .seconds(delay), clock: .continuous) }
                 try await connection.send(passed.message)
-                sentCount += 1
+                counts.sent()
             }
         }
-        return sentCount
     }
 
-    private func report(_ sentCount: Int, _ replyCount: Int, _ recordedCount: Int, of number: Int) throws {
+    /// Tells how many messages and replies there were.
+    ///
+    /// - Returns: why the command fails all the same: the record has another number of replies.
+    private func report(
+        _ counts: ReplayCounts,
+        _ recordedCount: Int,
+        of number: Int,
+        isComplete: Bool
+    ) throws -> CommandFailure? {
+        let (sentCount, replyCount) = (counts.sentCount, counts.replyCount)
         if json {
             let report = ReplayReport(sent: sentCount, replies: replyCount, recordedReplies: recordedCount)
             try writeErrorLine(json: report)
         }
         let sent = "sent \(sentCount == 1 ? "1 message" : "\(sentCount) messages") of connection \(number)"
         let came = replyCount == 1 ? "1 reply came" : "\(replyCount) replies came"
-        if replyCount == recordedCount {
-            if !quiet, !json { writeErrorLine(TerminalStyle.step.line("lifeline: \(sent); \(came), as recorded")) }
-            return
-        }
         let recorded = recordedCount == 1 ? "1 was recorded" : "\(recordedCount) were recorded"
-        throw CommandFailure(status: .badData, message: "Another number of replies: \(sent); \(came), and \(recorded).")
+        if isComplete, replyCount != recordedCount {
+            return CommandFailure(
+                status: .badData,
+                message: "Another number of replies: \(sent); \(came), and \(recorded)."
+            )
+        }
+        if !quiet, !json { tellStep("\(sent); \(came), \(isComplete ? "as recorded" : "and \(recorded)")") }
+        return nil
     }
 }
 
@@ -247,31 +280,35 @@ private struct ReplayReport: Encodable {
     let recordedReplies: Int
 }
 
-/// Counts the replies that have come.
-private final class ReplyCount: Sendable {
-    private let total = Atomic(0)
+/// Counts what was sent, and the replies that have come.
+private final class ReplayCounts: Sendable {
+    private let sentTotal = Atomic(0)
+    private let replyTotal = Atomic(0)
     private let changes = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
     private let end = AsyncStream.makeStream(of: Never.self)
 
-    var count: Int { total.load(ordering: .relaxed) }
+    var sentCount: Int { sentTotal.load(ordering: .relaxed) }
+    var replyCount: Int { replyTotal.load(ordering: .relaxed) }
 
-    func add(_ count: Int) {
-        changes.continuation.yield(total.add(count, ordering: .relaxed).newValue)
+    func sent() { sentTotal.add(1, ordering: .relaxed) }
+
+    func replied(_ count: Int) {
+        changes.continuation.yield(replyTotal.add(count, ordering: .relaxed).newValue)
     }
 
-    /// No more will come.
+    /// No more replies will come.
     func finish() {
         changes.continuation.finish()
         end.continuation.finish()
     }
 
     /// Waits for so many replies, or for the last one.
-    func wait(for count: Int) async {
-        if self.count >= count { return }
+    func waitForReplies(_ count: Int) async {
+        if replyCount >= count { return }
         for await current in changes.stream where current >= count { return }
     }
 
-    func waitUntilFinished() async {
+    func waitForEnd() async {
         for await _ in end.stream {}
     }
 }
