@@ -21,9 +21,10 @@ struct LifelineCommand: AsyncParsableCommand {
               lifeline list tcp://127.0.0.1:7000
               lifeline call tcp://127.0.0.1:7000 Room/Echo --data '{"text": "Hello"}'
 
-            Exit codes: 0 done, 64 wrong usage, 65 bad data (or a certificate or key that cannot be \
-            used), 69 peer or endpoint unavailable, or a certificate refused, 74 input or output failed. Those of sessions: \
-            `lifeline call --help`.
+            Exit codes: 0 done, 64 wrong usage, 65 bad data (or a certificate or key that cannot be used), 69 peer, \
+            endpoint or protoc unavailable, or a certificate refused, 74 input or output failed, 130 and 143 ended by \
+            SIGINT and SIGTERM (by the second one, where the first one ends it in order), 1 and 70 a fault of the \
+            command itself. Those of sessions: `lifeline call --help`.
             """,
         version: "0.1.0",
         subcommands: [

@@ -40,8 +40,8 @@ struct ReceiveCommand: AsyncParsableCommand {
             -days 30 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1
 
             Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema, certificate or key that cannot be used, 69 the \
-            endpoint is in use, the server cannot be reached, a certificate refused, or protoc is missing, 74 input or \
-            output failed.
+            endpoint is in use, the server cannot be reached, a certificate refused, or protoc cannot be run, 74 input or \
+            output failed, 130 and 143 interrupted a second time.
             """
     )
 

@@ -46,7 +46,7 @@ struct SendCommand: AsyncParsableCommand {
             --data '{"text": "Hello"}'
 
             Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema, certificate or key that cannot be used, 69 given up \
-            connecting with messages left to send, a certificate refused, or protoc is missing, 74 input or output failed, \
+            connecting with messages left to send, a certificate refused, or protoc cannot be run, 74 input or output failed, \
             the last connection broke, or the receiver did not end it within 5 s.
             """
     )

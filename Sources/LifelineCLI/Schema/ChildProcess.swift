@@ -33,7 +33,8 @@ func runProgram(_ name: String, _ arguments: [String]) throws(CommandFailure) ->
     let error = posix_spawnp(&pid, name, &actions, nil, arguments, environ)
     if error == ENOENT { return nil }
     guard error == 0 else {
-        throw CommandFailure(status: .software, message: "Cannot start \(name): \(String(cString: strerror(error))).")
+        let reason = String(cString: strerror(error))
+        throw CommandFailure(status: .unavailable, message: "Cannot start \(name): \(reason).")
     }
     var status = Int32()
     _ = retryingOnInterrupt { Int(waitpid(pid, &status, 0)) }

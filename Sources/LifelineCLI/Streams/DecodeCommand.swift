@@ -24,7 +24,7 @@ struct DecodeCommand: ParsableCommand {
               lifeline decode --count 3 samples.binpb                  # by field numbers
               zcat samples.binpb.gz | lifeline decode --proto sensors.proto --type Sample --skip-bad
 
-            Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema that cannot be used, 69 protoc is missing, \
+            Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema that cannot be used, 69 protoc cannot be run, \
             74 input or output failed.
             """
     )

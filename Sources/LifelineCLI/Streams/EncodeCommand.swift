@@ -18,7 +18,7 @@ struct EncodeCommand: ParsableCommand {
               lifeline encode --proto acme/sensors.proto -I protos --type acme.Sample samples.json > samples.binpb
               lifeline encode --descriptor-set sensors.binpb --type Sample --format text samples.txtpb > samples.binpb
 
-            Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema that cannot be used, 69 protoc is missing, \
+            Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema that cannot be used, 69 protoc cannot be run, \
             74 input or output failed.
             """
     )
