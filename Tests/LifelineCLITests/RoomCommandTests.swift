@@ -210,6 +210,20 @@ import Testing
         await server.killAndWait()
     }
 
+    @Test func sessionsAreToldAsJSON() async throws {
+        let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--json")
+        let outcome = try await call(endpoint, "Say", "--name", "A\u{9b}da", "--data", says("Hello"))
+        #expect(outcome.status == 0, "\(outcome.errorText)")
+        try await server.wait { $0.errorText.contains("ended") }
+        let objects = try server.errorText.split(separator: "\n").dropFirst().map { line in
+            try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+        }
+        #expect(objects.map { $0["event"] } == ["began", "ended"])
+        #expect(objects.allSatisfy { $0["name"] == "A\\u{9b}da" && $0["session"]?.isEmpty == false }, "\(objects)")
+        #expect(objects.first?["session"] == objects.last?["session"])
+        await server.killAndWait()
+    }
+
     // MARK: Pushes
 
     @Test func aPushIsProcessed() async throws {

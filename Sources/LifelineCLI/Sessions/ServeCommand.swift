@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineSessionReflection
 internal import Logging
 
@@ -68,6 +69,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Do not tell who joins and leaves, and what is said.")
     var quiet = false
 
+    @Flag(help: "Tell only of sessions that begin and end: JSON objects on standard error (event, session, name).")
+    var json = false
+
     func validate() throws {
         try tls.validate(for: parseEndpoint(on))
         for (name, value) in [("--drain", drain), ("--spread", spread), ("--keep", keep)] {
@@ -79,7 +83,7 @@ struct ServeCommand: AsyncParsableCommand {
         let endpoint = try parseEndpoint(on)
         let interruption = await Interruption()
         try await exitingOnFailure {
-            let isQuiet = quiet
+            let isQuiet = quiet || json
             let room = Room(record: try record.map(LineRecord.init(path:))) { line in
                 if !isQuiet { writeError("\(line)\n") }
             }
@@ -106,10 +110,32 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.keptDuration = try parseSeconds(keep, of: "--keep")
         // For each of them, which may all be slow; all together keep no more than 1 GiB.
         configuration.limits.maximumKeptByteCount = 1 << 20
-        configuration.whenOpened = { session, isResumed in
-            if !isResumed { room.joined(session) }
+        configuration.whenOpened = { [json] session, isResumed in
+            if isResumed { return }
+            room.joined(session)
+            if json { SessionReport(event: "began", session).write() }
         }
-        configuration.whenEnded = { room.left($0) }
+        configuration.whenEnded = { [json] session in
+            room.left(session)
+            if json { SessionReport(event: "ended", session).write() }
+        }
         return configuration
+    }
+}
+
+/// What `serve --json` tells of a session.
+private struct SessionReport: Encodable {
+    let event: String
+    let session: String
+    let name: String
+
+    init(event: String, _ session: SessionServerEnd) {
+        // A client calls itself what it likes, and standard error may be a terminal.
+        (self.event, self.session, name) = (event, session.id, session.name.escaped())
+    }
+
+    func write() {
+        // Texts can always be encoded.
+        try? writeErrorLine(json: self)
     }
 }
