@@ -204,10 +204,15 @@ struct ReplayCommand: AsyncParsableCommand {
                     counts.replied(batch.count)
                 }
                 counts.finish()
+                // It may still read.
+                if !counts.isAllSent, !quiet, !json {
+                    tellStep("\(connection.remoteEndpoint.name) has ended its side, and gets the rest all the same")
+                }
                 return false
             }
             group.addTask {
                 try await send(over: connection, counts, of: number)
+                counts.sentAll()
                 _ = try await within(wait) { await counts.waitForReplies(recordedCount) }
                 try await connection.finishSending()
                 _ = try await within(wait) { await counts.waitForEnd() }
@@ -284,13 +289,19 @@ private struct ReplayReport: Encodable {
 private final class ReplayCounts: Sendable {
     private let sentTotal = Atomic(0)
     private let replyTotal = Atomic(0)
+    private let hasSentAll = Atomic(false)
     private let changes = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
     private let end = AsyncStream.makeStream(of: Never.self)
 
     var sentCount: Int { sentTotal.load(ordering: .relaxed) }
     var replyCount: Int { replyTotal.load(ordering: .relaxed) }
 
+    var isAllSent: Bool { hasSentAll.load(ordering: .relaxed) }
+
     func sent() { sentTotal.add(1, ordering: .relaxed) }
+
+    /// No more is sent.
+    func sentAll() { hasSentAll.store(true, ordering: .relaxed) }
 
     func replied(_ count: Int) {
         changes.continuation.yield(replyTotal.add(count, ordering: .relaxed).newValue)
