@@ -155,6 +155,7 @@ extension Array: FieldElement where Element == UInt8 {
 
 // MARK: - Messages
 
+// Inlinable is only what elements are read and changed with: each type has a copy of what is.
 extension Message {
     @inlinable public static func _load(_ value: UnsafeMutablePointer<_Fields>?, in storage: _MessageStorage) -> Self {
         guard let value else { return Self() }
@@ -168,7 +169,7 @@ extension Message {
         return storage.copy(message.fields, as: _table, from: message.storage).assumingMemoryBound(to: _Fields.self)
     }
 
-    @inlinable public static func _copy(
+    public static func _copy(
         _ value: UnsafeMutablePointer<_Fields>?,
         from source: _MessageStorage,
         into storage: _BorrowedStorage
@@ -177,7 +178,7 @@ extension Message {
         return storage.copy(value, as: _table, from: source).assumingMemoryBound(to: _Fields.self)
     }
 
-    @inlinable public static func _areEqual(
+    public static func _areEqual(
         _ left: UnsafeMutablePointer<_Fields>?,
         _ right: UnsafeMutablePointer<_Fields>?
     ) -> Bool {
@@ -205,7 +206,7 @@ extension Message {
         return isThere ? .some(lent) : nil
     }
 
-    @inlinable public static func _isStored(
+    public static func _isStored(
         _ element: Self,
         as value: UnsafeMutablePointer<_Fields>?,
         in storage: _MessageStorage
