@@ -124,9 +124,9 @@ import Testing
 
     /// Text that is not UTF-8 goes on reading as U+FFFD in the message that it is assigned to.
     @Test func malformedTextIsCopiedAsIs() throws {
-        // The fields 5 (an attachment with a URL), 6 (an entry of a map) and 17 (a poll with a choice).
+        // The fields 5 (an attachment with a URL), 6 (an entry of a map) and 16 (a poll with a choice).
         let bytes: [UInt8] = [
-            0x2A, 3, 0x0A, 1, 0xFF, 0x32, 6, 0x0A, 1, 0x61, 0x12, 1, 0xFF, 0x8A, 0x01, 3, 0x12, 1, 0xFF,
+            0x2A, 3, 0x0A, 1, 0xFF, 0x32, 6, 0x0A, 1, 0x61, 0x12, 1, 0xFF, 0x82, 0x01, 3, 0x12, 1, 0xFF,
         ]
         let bad = try ChatMessage(serializedBytes: bytes, options: DecodingOptions(validatesUTF8: false))
         func readsAsReplaced(_ message: ChatMessage) -> Bool {
