@@ -24,3 +24,25 @@ struct Interruption: Sendable {
         return nil
     }
 }
+
+/// Runs `body`, and cancels it when the user interrupts.
+///
+/// - Throws: `Interrupted`; what `body` throws.
+func untilInterrupted(
+    _ interruption: Interruption,
+    _ body: @escaping @Sendable () async throws -> Void
+) async throws {
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+        group.addTask {
+            try await body()
+            return true
+        }
+        group.addTask {
+            if let signal = await interruption.wait() { throw Interrupted(signal: signal) }
+            return false
+        }
+        // Whoever waits ends without a signal only when it is cancelled.
+        while try await group.next() == false {}
+        group.cancelAll()
+    }
+}

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A file of this user's that lines are added to, behind what it holds, by one process at a time.
 ///
-/// Lines are added by one `write`, which the system has done when it returns, whatever becomes of this process then.
+/// The system has the lines that were added, whatever becomes of this process then.
 final class LineRecord: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -30,19 +30,20 @@ final class LineRecord: Sendable {
             throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(reason).")
         }
         guard let objection = objection else { return }
-        // Nothing else does in an initializer that throws.
-        close(descriptor)
         throw CommandFailure(status: .inputOutput, message: "Cannot record in \(path): \(objection).")
     }
 
-    deinit { close(descriptor) }
+    // Also of an initializer that throws.
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
 
     /// Why the file cannot be used; nil if it can. Locks it.
     private var objection: String? {
         // By its path: the members of fstat's structure are out of reach beside FoundationEssentials.
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
             let owner = attributes[.ownerAccountID] as? UInt, let permissions = attributes[.posixPermissions] as? UInt
-        else { return "nothing is known of it" }
+        else { return "its attributes cannot be read" }
         if attributes[.type] as? FileAttributeType != .typeRegular { return "it is no regular file" }
         if owner != geteuid() { return "it belongs to another user" }
         if permissions & 0o077 != 0 {
@@ -59,15 +60,19 @@ final class LineRecord: Sendable {
 
     /// Adds whole lines, all or none of them.
     func append(_ lines: [UInt8]) throws(CommandFailure) {
-        if lines.isEmpty { return }
-        let count = writing.withLock { _ in
-            let count = retryingOnInterrupt { write(descriptor, lines, lines.count) }
-            // A part of a line would count as another one.
-            if 0 < count, count < lines.count { ftruncate(descriptor, lseek(descriptor, 0, SEEK_END) - count) }
-            return count
+        let error: SystemError? = writing.withLock { _ in
+            let length = lseek(descriptor, 0, SEEK_END)
+            do throws(SystemError) {
+                try writeBlocking(lines, to: descriptor)
+                return nil
+            } catch {
+                // A part of a line would count as another one.
+                ftruncate(descriptor, length)
+                return error
+            }
         }
-        guard count != lines.count else { return }
-        let reason = count < 0 ? lastErrorText() : "no room for a line"
+        guard let error else { return }
+        let reason = String(cString: strerror(error.number))
         throw CommandFailure(status: .inputOutput, message: "Cannot write to \(path): \(reason).")
     }
 }

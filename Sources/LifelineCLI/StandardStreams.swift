@@ -27,13 +27,17 @@ func writeBlocking(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
         if count >= 0 {
             rest = rest.dropFirst(count)
         } else if errno == EAGAIN {
-            // Somebody who has the same pipe or terminal has made it non-blocking.
-            var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            _ = retryingOnInterrupt { Int(poll(&room, 1, -1)) }
+            waitUntilReady(descriptor, to: POLLOUT)
         } else {
             throw SystemError(number: errno)
         }
     }
+}
+
+/// Waits for a descriptor that is non-blocking, as somebody who has the same pipe or terminal has made it.
+private func waitUntilReady(_ descriptor: Int32, to event: Int32) {
+    var awaited = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+    _ = retryingOnInterrupt { Int(poll(&awaited, 1, -1)) }
 }
 
 /// Runs what may block on a thread of a queue's, and not on those that tasks run on. A task that is cancelled does not
@@ -96,7 +100,11 @@ struct InputFile: ~Copyable {
     func read(atMost length: Int) throws(CommandFailure) -> [UInt8] {
         var isRead = false
         let chunk = [UInt8](unsafeUninitializedCapacity: length) { memory, count in
-            let result = retryingOnInterrupt { Glibc.read(descriptor, memory.baseAddress, length) }
+            var result = retryingOnInterrupt { Glibc.read(descriptor, memory.baseAddress, length) }
+            while result < 0, errno == EAGAIN {
+                waitUntilReady(descriptor, to: POLLIN)
+                result = retryingOnInterrupt { Glibc.read(descriptor, memory.baseAddress, length) }
+            }
             (isRead, count) = (result >= 0, max(result, 0))
         }
         if isRead { return chunk }

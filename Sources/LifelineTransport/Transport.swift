@@ -131,7 +131,7 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// peer to end its side, and closes.
     /// Returns at once; `waitUntilClosed()` tells how it went.
     func close()
-    /// How many of the bytes that were accepted the peer's system does not have yet; 0 when the connection is over.
+    /// How many of the bytes that were accepted would be lost if the connection was cut; 0 when it is over.
     func undeliveredByteCount() async -> Int
     /// Closes at once, dropping what is not written. Waiting sends and the receiver's input end with `reason`.
     func abort(_ reason: ConnectionError)

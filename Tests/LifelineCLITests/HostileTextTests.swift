@@ -96,7 +96,9 @@ import Testing
             try await server.write(welcome)
             var request: [UInt8] = []
             while !String(decoding: request, as: UTF8.self).contains("Describe") {
-                request += try await server.readSome(1000)
+                let some = try await server.readSome(1000)
+                try #require(!some.isEmpty, "the command has ended")
+                request += some
             }
             try await server.write(description(of: name))
             #expect(try await outcome.status == 65)

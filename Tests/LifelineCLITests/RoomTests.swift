@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct RoomTests {
     /// One takes none of its news; more is said than is kept for it anywhere.
     @Test func aSlowVisitorHoldsNobodyUp() async throws {
-        let room = Room(record: nil) { _ in }
+        let room = silentRoom
         var configuration = SessionServerConfiguration()
         configuration.limits.maximumKeptByteCount = 64 << 10
         configuration.server.shutdownGracePeriod = .zero
@@ -51,7 +51,7 @@ import Testing
 
     @Test func theRoomRefusesWhatItCannotDo() async throws {
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
-        try await withSessionServer(listeningOn: anyPort, services: [Room(record: nil) { _ in }]) { server in
+        try await withSessionServer(listeningOn: anyPort, services: [silentRoom]) { server in
             try await withSessionClient(to: server.boundEndpoints[0]) { session in
                 let room = Sample_Room_V1_RoomClient(session)
                 let long = await #expect(throws: SessionError.self) {
@@ -65,4 +65,6 @@ import Testing
             }
         }
     }
+
+    private var silentRoom: Room { Room(record: nil, tellFailure: { _ in }, printLine: { _ in }) }
 }

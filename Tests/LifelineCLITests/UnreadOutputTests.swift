@@ -61,8 +61,8 @@ import Testing
         #expect(fcntl(output, F_SETFL, O_NONBLOCK) == 0)
         let bytes = [UInt8](repeating: 1, count: 1_000_000)
         async let written: Void = blocking(on: .global()) {
+            defer { try? pipe.fileHandleForWriting.close() }
             try writeBlocking(bytes, to: output)
-            try pipe.fileHandleForWriting.close()
         }
         let received = try await blocking(on: .global()) { try pipe.fileHandleForReading.readToEnd() }
         try await written

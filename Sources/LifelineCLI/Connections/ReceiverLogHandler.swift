@@ -23,11 +23,14 @@ struct ReceiverLogHandler: LogHandler {
         var text = "\(event.message)"
         // An error of the handler's is in words already.
         if let peer = details["remote"], let error = details["error"] {
-            if "\(error)" == ConnectionProblem.told.description { return }
-            text = "closed the connection of \(peer): \(error)"
+            text =
+                "\(error)" == ConnectionProblem.told.description
+                ? "" : "closed the connection of \(peer): \(error)"
         }
-        if let count = details["left-out"] { text += " (\(count) such lines were left out)" }
-        tellStep(text)
+        if let count = details["left-out"] {
+            text += text.isEmpty ? "\(count) lines were left out" : " (\(count) such lines were left out)"
+        }
+        if !text.isEmpty { tellStep(text) }
     }
 }
 

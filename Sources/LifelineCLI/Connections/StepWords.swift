@@ -96,7 +96,7 @@ struct StepWords: Sendable {
         switch error.code {
         case .frameTooLarge: "sent a message that is longer than --limit allows"
         case .truncatedFrame: "ended the connection inside a message"
-        default: "sent what is no message behind its length" + (hasFramings ? "; is --framing right?" : "")
+        default: "sent a message with an invalid length" + (hasFramings ? "; is --framing right?" : "")
         }
     }
 

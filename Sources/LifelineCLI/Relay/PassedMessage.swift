@@ -12,9 +12,11 @@ enum TrafficDirection: String, Codable {
 
 /// A message that passed a relay; as JSON, a line of a record.
 struct PassedMessage: Codable {
-    /// A thousand years. A longer time is none, and might not fit the numbers that it is printed with.
+    /// What lines of a record begin with: keys are in their order.
+    static let beginning = #"{"connection":"#
+    /// A thousand years. Longer times are rejected: they could overflow when they are printed.
     private static let maximumTime = 3e10
-    /// The whole numbers up to this are exact in JSON, and there is room to count on.
+    /// JSON is exact up to this number, and later connections can still be numbered.
     private static let maximumConnection = 1 << 53
 
     /// In seconds since the relay has begun.

@@ -1,6 +1,10 @@
 internal import Lifeline
 internal import LifelineCore
 
+/// How long a peer may take nothing before it counts as one that does not read. A system takes nothing until much of
+/// its buffer was read: one whose program reads 20 KB a second took nothing for a minute.
+let slowReaderPatience = Duration.seconds(60)
+
 /// Passes the messages of connections on, to and from a server.
 struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
     /// How one direction of a connection has ended.
@@ -88,8 +92,9 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
         tell("connection \(number) is over")
         if haveEndedInOrder { return }
         // Nobody may take the end for a regular one: both are cut, which loses what is still on its way.
-        try await client.waitForDelivery(patience: .seconds(2))
-        try await server.waitForDelivery(patience: .seconds(2))
+        async let clientHasAll: Void = client.waitForDelivery(patience: slowReaderPatience)
+        try await server.waitForDelivery(patience: slowReaderPatience)
+        try await clientHasAll
         throw ConnectionProblem.told
     }
 

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineOlderFramings
 internal import Logging
@@ -46,8 +47,8 @@ struct RelayCommand: AsyncParsableCommand {
             --proto lifeline/session/v1/session.proto -I Protos --type lifeline.session.v1.Frame
               lifeline call tcp://127.0.0.1:7001 Room/Echo --data '{"text": "Hello"}'
 
-            Exit codes: 0 interrupted, 64 wrong usage, 65 a schema, certificate or key that cannot be used, or a record \
-            that is none, 69 the endpoint of --listen is in use, or protoc cannot be run, 74 output failed, or the record \
+            Exit codes: 0 interrupted, 64 wrong usage, 65 a schema, certificate or key that cannot be used, or a \
+            --record file that is not a record, 69 the endpoint of --listen is in use, or protoc cannot be run, 74 output failed, or the record \
             cannot be used, 130 and 143 interrupted a second time.
             """
     )
@@ -87,7 +88,7 @@ struct RelayCommand: AsyncParsableCommand {
     func validate() throws {
         let (listen, to) = (try parseEndpoint(listen), try parseEndpoint(to))
         try clients.validate(with: identity, for: listen)
-        if listen.address == to.address {
+        if listen.reaches(to) {
             throw ValidationError("--listen and --to are the same: the relay would connect to itself.")
         }
         if trust.isGiven, !to.isEncrypted {
@@ -166,3 +167,14 @@ struct RelayCommand: AsyncParsableCommand {
 
 /// The user has ended the relay.
 private struct RelayEnd: Error {}
+
+extension Endpoint {
+    /// Whether who listens here takes connections to `other`: at the same place, or at any address of this host.
+    fileprivate func reaches(_ other: Endpoint) -> Bool {
+        guard case .tcp(let host, let port) = address, case .tcp(let otherHost, port) = other.address, port != 0 else {
+            return address == other.address
+        }
+        let isLocal = otherHost == "localhost" || IPAddress(otherHost)?.isLoopback == true
+        return host == otherHost || isLocal && IPAddress(host)?.isUnspecified == true
+    }
+}

@@ -122,7 +122,7 @@ struct ReplayCommand: AsyncParsableCommand {
     // MARK: Sending again
 
     private func replay(to endpoint: Endpoint) async throws {
-        let (number, recordedCount) = try await survey()
+        let (number, recordedSentCount, recordedCount) = try await survey()
         let pool = try types.schema.load()
         let printer = MessagePrinter(
             form: PrintedForm(
@@ -138,15 +138,17 @@ struct ReplayCommand: AsyncParsableCommand {
             isQuiet: true
         )
         let words = StepWords(peer: endpoint.name, isVerbose: false, hasFramings: false)
-        let counts = ReplayCounts()
+        let counts = ReplayCounts(recordedSentCount: recordedSentCount)
         let interruption = await Interruption()
         let result = await Result.of {
-            try await withConnection(
-                to: endpoint,
-                configuration: connectionConfiguration,
-                receiving: RawMessage.self,
-                sending: RawMessage.self
-            ) { try await exchange(over: $0, printer, recordedCount, counts, of: number, until: interruption) }
+            try await untilInterrupted(interruption) {
+                try await withConnection(
+                    to: endpoint,
+                    configuration: connectionConfiguration,
+                    receiving: RawMessage.self,
+                    sending: RawMessage.self
+                ) { try await exchange(over: $0, printer, recordedCount, counts, of: number) }
+            }
         }
         let isComplete = if case .success = result { true } else { false }
         let comparison = try report(counts, recordedCount, of: number, isComplete: isComplete)
@@ -165,14 +167,13 @@ struct ReplayCommand: AsyncParsableCommand {
             configuration.proxy = try proxy.configuration
             configuration.tls = tls.configuration
             configuration.closeTimeout = .seconds(1)
-            // Long enough for a server that reads slowly: its system takes nothing until much of its buffer is read.
-            configuration.writeTimeout = .seconds(60)
+            configuration.writeTimeout = slowReaderPatience
             return configuration
         }
     }
 
-    /// Finds out which connection is meant, and how many replies it had.
-    private func survey() async throws -> (connection: Int, replyCount: Int) {
+    /// Finds out which connection is meant, and how many messages it had to the server, and replies.
+    private func survey() async throws -> (connection: Int, sentCount: Int, replyCount: Int) {
         var reader = TrafficRecordReader(try InputFile(path: file), isQuiet: true)
         var (number, sentCount, replyCount) = (connection, 0, 0)
         while let batch = try await reader.next() {
@@ -182,19 +183,18 @@ struct ReplayCommand: AsyncParsableCommand {
             }
         }
         guard let number, sentCount > 0 else { throw nothingFound(of: number, by: " to the server") }
-        return (number, replyCount)
+        return (number, sentCount, replyCount)
     }
 
     /// Sends and receives, until both are done.
     ///
-    /// - Throws: the first failure of either, which ends the other; `Interrupted`.
+    /// - Throws: the first failure of either, which ends the other.
     private func exchange(
         over connection: Connection<RawMessage, RawMessage>,
         _ printer: MessagePrinter,
         _ recordedCount: Int,
         _ counts: ReplayCounts,
-        of number: Int,
-        until interruption: Interruption
+        of number: Int
     ) async throws {
         let wait = try waitingTime
         try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -212,15 +212,10 @@ struct ReplayCommand: AsyncParsableCommand {
             }
             group.addTask {
                 try await send(over: connection, counts, of: number)
-                counts.sentAll()
                 _ = try await within(wait) { await counts.waitForReplies(recordedCount) }
                 try await connection.finishSending()
                 _ = try await within(wait) { await counts.waitForEnd() }
                 return true
-            }
-            group.addTask {
-                if let signal = await interruption.wait() { throw Interrupted(signal: signal) }
-                return false
             }
             while try await group.next() == false {}
             group.cancelAll()
@@ -287,21 +282,22 @@ private struct ReplayReport: Encodable {
 
 /// Counts what was sent, and the replies that have come.
 private final class ReplayCounts: Sendable {
+    private let recordedSentCount: Int
     private let sentTotal = Atomic(0)
     private let replyTotal = Atomic(0)
-    private let hasSentAll = Atomic(false)
     private let changes = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
     private let end = AsyncStream.makeStream(of: Never.self)
 
     var sentCount: Int { sentTotal.load(ordering: .relaxed) }
     var replyCount: Int { replyTotal.load(ordering: .relaxed) }
 
-    var isAllSent: Bool { hasSentAll.load(ordering: .relaxed) }
+    var isAllSent: Bool { sentCount >= recordedSentCount }
+
+    init(recordedSentCount: Int) {
+        self.recordedSentCount = recordedSentCount
+    }
 
     func sent() { sentTotal.add(1, ordering: .relaxed) }
-
-    /// No more is sent.
-    func sentAll() { hasSentAll.store(true, ordering: .relaxed) }
 
     func replied(_ count: Int) {
         changes.continuation.yield(replyTotal.add(count, ordering: .relaxed).newValue)

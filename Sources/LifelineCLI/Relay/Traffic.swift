@@ -14,7 +14,7 @@ actor Traffic {
     private var connectionCount = 0
     /// Whether connections may begin; nil: not yet.
     private var beginning: Result<Void, any Error>?
-    /// Connections that came before that was known.
+    /// Connections that wait for `begin`.
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     nonisolated let commandEnd = CommandEnd()
 

@@ -13,7 +13,7 @@ final class TrafficRecord: Sendable {
         lines = try LineRecord(path: path)
         var (reader, count) = (TrafficRecordReader(lines.content, isQuiet: true), 0)
         while let batch = try await reader.next() { count = max(count, batch.map(\.connection).max() ?? 0) }
-        guard count > 0 || reader.isEmpty else {
+        guard count > 0 || reader.isEmpty || reader.isTornMessage else {
             throw CommandFailure(
                 status: .badData,
                 message: "Cannot record in \(path): it has something, and no recorded message. Name another file."
@@ -53,6 +53,12 @@ struct TrafficRecordReader {
 
     /// Whether nothing was in the file.
     var isEmpty: Bool { lineNumber == 0 }
+
+    /// Whether all that there is is the beginning of a recorded message, which has one brace at its end.
+    var isTornMessage: Bool {
+        endsInsideLine && lineNumber == 1 && rest.starts(with: PassedMessage.beginning.utf8)
+            && rest.last != UInt8(ascii: "}")
+    }
 
     /// Whether the last line was cut.
     var endsInsideLine: Bool { isAtEnd && !rest.isEmpty }

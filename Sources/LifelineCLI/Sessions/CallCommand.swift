@@ -23,7 +23,8 @@ struct CallCommand: AsyncParsableCommand {
 
             Without --data, streams of requests come from standard input, and others are one request without fields. On a \
             terminal, each line that is typed is sent at once, and Ctrl-D ends the sending; a line that is wrong is told and \
-            not sent, and the call goes on.
+            not sent, and the call goes on. Elsewhere a wrong request ends the stream behind those before it, for the server as \
+            if it were complete; the command prints the replies and fails with 65.
 
             With --count, a method with one reply is called so often, with --concurrency calls at once; in place of the \
             replies, the command prints how long they took. Of other methods, --count is how many replies are printed.

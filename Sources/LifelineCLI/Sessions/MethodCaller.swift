@@ -120,33 +120,45 @@ struct MethodCaller {
     /// - Throws: what the call fails with; why the requests cannot be read to their end, when those before that place
     ///   were sent and the reply is printed.
     func clientStream(_ requests: CallRequests) async throws {
-        let failure = ReadingFailure()
-        let reply = try await client.clientStream(
-            method,
-            of: RawMessage.self,
-            returning: RawMessage.self,
-            timeout: timeout,
-            metadata: metadata
-        ) { writer in
-            try await send(requests, to: writer, failure)
+        try await reportingFirst { failure in
+            let reply = try await client.clientStream(
+                method,
+                of: RawMessage.self,
+                returning: RawMessage.self,
+                timeout: timeout,
+                metadata: metadata
+            ) { writer in
+                try await send(requests, to: writer, failure)
+            }
+            try await print(reply)
         }
-        try await print(reply)
-        try failure.check()
     }
 
     /// - Throws: as `clientStream`.
     func bothWays(_ requests: CallRequests, maximumCount: Int?) async throws {
+        try await reportingFirst { failure in
+            try await client.bothWays(
+                method,
+                sending: RawMessage.self,
+                receiving: RawMessage.self,
+                timeout: timeout,
+                metadata: metadata
+            ) { writer in
+                try await send(requests, to: writer, failure)
+            } receive: { replies in
+                try await print(replies, maximumCount: maximumCount)
+            }
+        }
+    }
+
+    /// Makes a call. Why its requests end early goes before what the call fails with, which may follow from it.
+    private func reportingFirst(_ call: (ReadingFailure) async throws -> Void) async throws {
         let failure = ReadingFailure()
-        try await client.bothWays(
-            method,
-            sending: RawMessage.self,
-            receiving: RawMessage.self,
-            timeout: timeout,
-            metadata: metadata
-        ) { writer in
-            try await send(requests, to: writer, failure)
-        } receive: { replies in
-            try await print(replies, maximumCount: maximumCount)
+        do {
+            try await call(failure)
+        } catch {
+            try failure.check()
+            throw error
         }
         try failure.check()
     }

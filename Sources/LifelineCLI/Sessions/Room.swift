@@ -32,13 +32,20 @@ final class Room: Sample_Room_V1_RoomHandler {
 
     private let record: LineRecord?
     private let printLine: @Sendable (String) -> Void
+    private let tellFailure: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - record: gets a line for each echo, before the reply: the session's id and the number.
-    ///   - printLine: gets a line for whatever happens.
-    init(record: LineRecord?, printLine: @escaping @Sendable (String) -> Void) {
+    ///   - tellFailure: gets a line when the record cannot be written.
+    ///   - printLine: gets a line for whatever else happens.
+    init(
+        record: LineRecord?,
+        tellFailure: @escaping @Sendable (String) -> Void,
+        printLine: @escaping @Sendable (String) -> Void
+    ) {
         self.record = record
+        self.tellFailure = tellFailure
         self.printLine = printLine
     }
 
@@ -81,7 +88,7 @@ final class Room: Sample_Room_V1_RoomHandler {
                 defer { state.hasRecordFailed = true }
                 return !state.hasRecordFailed
             }
-            if isNews { printLine(error.message) }
+            if isNews { tellFailure(error.message) }
             throw SessionStatus(.unavailable, "The server cannot write its record.")
         }
     }

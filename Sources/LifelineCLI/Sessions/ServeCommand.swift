@@ -69,7 +69,12 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Do not tell who joins and leaves, and what is said.")
     var quiet = false
 
-    @Flag(help: "Tell only of sessions that begin and end: JSON objects on standard error (event, session, name).")
+    @Flag(
+        help: """
+            Tell of sessions that begin and end: JSON objects on standard error (event, session, name). Failures are plain \
+            text all the same, and lines are left out while nobody reads them.
+            """
+    )
     var json = false
 
     func validate() throws {
@@ -85,6 +90,8 @@ struct ServeCommand: AsyncParsableCommand {
         try await exitingOnFailure {
             let isQuiet = quiet || json
             let room = Room(record: try record.map(LineRecord.init(path:))) { line in
+                writeError("\(line)\n")
+            } printLine: { line in
                 if !isQuiet { writeError("\(line)\n") }
             }
             try await withSessionServer(

@@ -52,11 +52,12 @@ extension ConnectionHandler {
         (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    /// How many bytes the peer's system has not acknowledged, of those that were accepted. 0 when the connection is
-    /// over.
+    /// How many bytes may be lost when the connection is cut, of those that were accepted: what the peer's system has not
+    /// acknowledged. What a Unix socket has taken is the peer's. 0 when the connection is over.
     var undeliveredByteCount: Int {
         guard let context, machine.failure == nil else { return 0 }
-        let inSystem = Int(clamping: unacknowledgedByteCount(context.channel) ?? 0)
+        let isUnix = if case .unixDomainSocket = context.remoteAddress { true } else { false }
+        let inSystem = isUnix ? 0 : Int(clamping: unacknowledgedByteCount(context.channel) ?? 0)
         return outbound.unwrittenByteCount + channelByteCount + inSystem
     }
 
