@@ -41,7 +41,7 @@ func untilInterrupted(
             if let signal = await interruption.wait() { throw Interrupted(signal: signal) }
             return false
         }
-        // Whoever waits ends without a signal only when it is cancelled.
+        // The second task ends without a signal only when it is cancelled.
         while try await group.next() == false {}
         group.cancelAll()
     }

@@ -18,7 +18,7 @@ final class LineRecord: Sendable {
     /// - Throws: `CommandFailure`.
     init(path: String) throws(CommandFailure) {
         self.path = path
-        // What is no regular file must not hold up opening it.
+        // O_NONBLOCK: opening a FIFO would wait.
         let flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         descriptor = open(path, flags, 0o600)
         guard descriptor >= 0 else {
@@ -55,7 +55,7 @@ final class LineRecord: Sendable {
         return nil
     }
 
-    /// What the file holds. To be read once, before anything is added.
+    /// The content of the file, to be read once, before anything is added.
     var content: InputFile { InputFile(descriptor: descriptor, name: path) }
 
     /// Adds whole lines, all or none of them.

@@ -11,8 +11,7 @@ public typealias _BytesValue = ProtobufCBinaryData
 ///
 /// See docs/message-memory.md.
 @frozen public struct _MessageReference<Fields>: Sendable {
-    // What does not depend on the type of the struct is not generic, so that it is compiled once for all messages, and
-    // not for each again.
+    // All that does not need the type of the struct works on this, and is compiled once for all messages.
     public var untyped: _UntypedReference
 
     @inlinable @inline(__always) public init(_ untyped: _UntypedReference) {

@@ -402,7 +402,7 @@ import Testing
         #expect(FileManager.default.createFile(atPath: path, contents: Data(lines.utf8), attributes: attributes))
     }
 
-    /// What a relay would record in must be a record of this user's, or can become one. It is left alone otherwise.
+    /// A relay records only in a record of this user's or in a new file, and leaves other files alone.
     @Test func whatIsNoRecordIsNotRecordedIn() async throws {
         let relay = ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--record"]
         for path in ["/dev/zero", "/dev/full", "/dev/stdout"] {

@@ -160,7 +160,7 @@ import Testing
         let copy = message
         try add(5, to: &message.flags, throwing: false)
         #expect(message.flags == 5 && copy.flags == 0)
-        // What was done before an error stays done, as in a variable.
+        // A change before an error stays, as in a variable.
         #expect(throws: Interruption.self) { try add(1, to: &message.flags, throwing: true) }
         #expect(message.flags == 6 && copy.flags == 0)
 

@@ -91,7 +91,7 @@ struct StepWords: Sendable {
         }
     }
 
-    /// What the peer has done.
+    /// The peer's mistake, in words.
     private func offense(of error: FramingError) -> String {
         switch error.code {
         case .frameTooLarge: "sent a message that is longer than --limit allows"

@@ -12,7 +12,7 @@ enum TrafficDirection: String, Codable {
 
 /// A message that passed a relay; as JSON, a line of a record.
 struct PassedMessage: Codable {
-    /// What lines of a record begin with: keys are in their order.
+    /// The first bytes of each line of a record, as keys are sorted.
     static let beginning = #"{"connection":"#
     /// A thousand years. Longer times are rejected: they could overflow when they are printed.
     private static let maximumTime = 3e10
