@@ -117,8 +117,8 @@ bool lifeline_message_decode_plain(
 // A deep copy in `arena`, with strings and unknown fields. NULL when the arena's budget is exhausted.
 void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const void *message, LifelineArena *arena);
 
-// A deep copy in `arena` of `count` elements of a repeated field or a map, at least one. NULL when the arena's budget is
-// exhausted.
+// A deep copy in `arena` of `count` elements of a repeated field or a map, at least one. NULL when the arena's budget
+// is exhausted.
 void *_Nullable lifeline_elements_copy(
     const LifelineField *field, const void *elements, size_t count, LifelineArena *arena);
 
