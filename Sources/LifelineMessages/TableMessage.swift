@@ -52,9 +52,8 @@ extension TableMessage {
         partial: Bool,
         options: DecodingOptions
     ) throws(MessageError) {
-        let (storage, fields) = try _MessageStorage.decode(bytes, as: table, options: options)
-        self.init(table, storage, fields)
-        if !partial { try requireInitialized() }
+        let message = try _UntypedReference(decoding: bytes, as: table, partial: partial, options: options)
+        self.init(table, message)
     }
 
     /// Merges an encoded message: see ``Message/merge(serializedBytes:partial:options:)``.
