@@ -36,6 +36,7 @@ extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let grdb = product(name: "GRDB", package: "GRDB.swift")
     static let inMemoryTracing = product(name: "InMemoryTracing", package: "swift-distributed-tracing")
     static let logging = product(name: "Logging", package: "swift-log")
     static let metrics = product(name: "Metrics", package: "swift-metrics")
@@ -197,6 +198,7 @@ let lifeline: [Target] = [
         "LifelineMessages",
         "LifelineReflection"
     ),
+    swift("LifelineStore", "Lifeline", .grdb),
     swift("LifelineTesting", "Lifeline", "LifelineCore"),
     swift("SampleServices", "Lifeline", "LifelineProtos"),
     program(
@@ -424,6 +426,17 @@ let unitTests: [Target] = [
         "TestServices"
     ),
     tests(
+        "LifelineStoreTests",
+        "Lifeline",
+        "LifelineMessages",
+        "LifelineRuntime",
+        "LifelineStore",
+        "LifelineTestSupport",
+        "LifelineWellKnownTypes",
+        .grdb,
+        .nioConcurrencyHelpers
+    ),
+    tests(
         "LifelineOlderFramingsTests",
         "Lifeline",
         "LifelineClientTestSupport",
@@ -606,6 +619,7 @@ let package = Package(
             targets: ["LifelineMessages", "LifelineSwiftProtobufCompatibility"]
         ),
         .library(name: "LifelineSessionReflection", targets: ["LifelineSessionReflection"]),
+        .library(name: "LifelineStore", targets: ["LifelineStore"]),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
@@ -626,6 +640,8 @@ let package = Package(
         // The protoc plugin only.
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        // SQLite for durable sessions, of LifelineStore alone: programs without that product neither fetch nor build it.
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
     targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop
         + faults + sessionCuts,

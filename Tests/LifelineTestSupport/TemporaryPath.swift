@@ -10,10 +10,26 @@ package func withTemporaryPath<Result>(
     let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     let path = folder + "/" + name
     defer {
-        unlink(path)
+        // A database has files beside it.
+        for name in names(in: folder) { unlink(folder + "/" + name) }
         rmdir(folder)
     }
     return try await body(path)
+}
+
+/// The names of the files in a folder.
+private func names(in folder: String) -> [String] {
+    guard let directory = opendir(folder) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+        names.append(
+            withUnsafePointer(to: &entry.pointee.d_name) {
+                String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+            }
+        )
+    }
+    return names.filter { $0 != "." && $0 != ".." }
 }
 
 /// Whether a file of any kind is at `path`.

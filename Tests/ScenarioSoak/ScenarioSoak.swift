@@ -11,12 +11,14 @@ enum ScenarioSoak {
         case ("--scenario", let seed?): exit(replay(seed) ? 0 : 1)
         case ("--session-scenarios", let count?): exit(await SessionSoak.runAll(count, progress: progress) ? 0 : 1)
         case ("--session-scenario", let seed?): exit(SessionSoak.replay(seed) ? 0 : 1)
+        case ("--durable-scenarios", let count?): exit(await DurableSoak.runAll(count, progress: progress) ? 0 : 1)
+        case ("--durable-scenario", let seed?): exit(DurableSoak.replay(seed) ? 0 : 1)
         case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
         case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
             print(
                 "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
-                "--session-scenario SEED | --session-cuts | --hour"
+                "--session-scenario SEED | --durable-scenarios COUNT | --durable-scenario SEED | --session-cuts | --hour"
             )
             exit(64)
         }
@@ -36,28 +38,14 @@ enum ScenarioSoak {
         }
     }
 
-    /// Two at a time, in portions of so many.
-    private static let portion: UInt64 = 200
-
     private static func runAll(_ count: UInt64) async -> Bool {
         let started = ContinuousClock.now
         var total = Total()
-        await withTaskGroup(of: Total.self) { group in
-            var next: UInt64 = 0
-            func begin() {
-                guard next < count, total.failures.count < 10 else { return }
-                let seeds = next..<min(next + portion, count)
-                next = seeds.upperBound
-                group.addTask { run(seeds) }
-            }
-            begin()
-            begin()
-            for await part in group {
-                total.add(part)
-                for (seed, what) in part.failures { print(Scenario.failureMessage(seed, what)) }
-                progress("\(total.scenarioCount) of \(count) scenarios")
-                begin()
-            }
+        await Seeds.run(below: count, run) { part in
+            total.add(part)
+            for (seed, what) in part.failures { print(Scenario.failureMessage(seed, what)) }
+            progress("\(total.scenarioCount) of \(count) scenarios")
+            return total.failures.count < 10
         }
         progress("")
         let seconds = (ContinuousClock.now - started) / .seconds(1)
@@ -70,7 +58,7 @@ enum ScenarioSoak {
         return total.failures.isEmpty
     }
 
-    private static func run(_ seeds: Range<UInt64>) -> Total {
+    @Sendable private static func run(_ seeds: Range<UInt64>) -> Total {
         var total = Total()
         for seed in seeds {
             let result = Scenario(seed: seed, isTracing: false).run()

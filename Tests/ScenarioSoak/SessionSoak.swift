@@ -9,30 +9,16 @@ enum SessionSoak {
         var failures: [(seed: UInt64, what: String)] = []
     }
 
-    /// In portions of so many, two at a time.
-    private static let portion: UInt64 = 200
-
     static func runAll(_ count: UInt64, progress: (String) -> Void) async -> Bool {
         let started = ContinuousClock.now
         var sum = Sum()
-        await withTaskGroup(of: Sum.self) { group in
-            var next: UInt64 = 0
-            func begin() {
-                guard next < count, sum.failures.count < 10 else { return }
-                let seeds = next..<min(next + portion, count)
-                next = seeds.upperBound
-                group.addTask { run(seeds) }
-            }
-            begin()
-            begin()
-            for await part in group {
-                sum.totals += part.totals
-                sum.simulatedTime += part.simulatedTime
-                sum.failures += part.failures
-                for (seed, what) in part.failures { print(SessionScenario.failureMessage(seed, what)) }
-                progress("\(sum.totals.scenarios) of \(count) session scenarios")
-                begin()
-            }
+        await Seeds.run(below: count, run) { part in
+            sum.totals += part.totals
+            sum.simulatedTime += part.simulatedTime
+            sum.failures += part.failures
+            for (seed, what) in part.failures { print(SessionScenario.failureMessage(seed, what)) }
+            progress("\(sum.totals.scenarios) of \(count) session scenarios")
+            return sum.failures.count < 10
         }
         progress("")
         let seconds = (ContinuousClock.now - started) / .seconds(1)
@@ -51,7 +37,7 @@ enum SessionSoak {
         return sum.failures.isEmpty
     }
 
-    private static func run(_ seeds: Range<UInt64>) -> Sum {
+    @Sendable private static func run(_ seeds: Range<UInt64>) -> Sum {
         var sum = Sum()
         for seed in seeds {
             let result = SessionScenario(seed: seed).run()

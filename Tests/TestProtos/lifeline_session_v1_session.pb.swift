@@ -312,6 +312,17 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
+    /// Left out where the client keeps no durable messages.
+    public var store: Lifeline_Session_V1_Store {
+        _read { yield Lifeline_Session_V1_Store(_reading: _message.pointee.store, in: _message.untyped) }
+        set { _message.untyped[message: 9, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 9, of: Self._table] }
+    }
+    /// Whether `store` is set.
+    public var hasStore: Bool { _message.pointee.store != nil }
+    /// Forgets `store`; it then reads as its default.
+    public mutating func clearStore() { _mutableFields().pointee.store = nil }
+
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Hello
     public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__hello__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
@@ -389,8 +400,46 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
+    /// Left out where the server keeps no durable messages for the client.
+    public var store: Lifeline_Session_V1_Store {
+        _read { yield Lifeline_Session_V1_Store(_reading: _message.pointee.store, in: _message.untyped) }
+        set { _message.untyped[message: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
+    }
+    /// Whether `store` is set.
+    public var hasStore: Bool { _message.pointee.store != nil }
+    /// Forgets `store`; it then reads as its default.
+    public mutating func clearStore() { _mutableFields().pointee.store = nil }
+
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Welcome
     public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__welcome__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// Where a side keeps durable messages, and which of the other side's were processed.
+public struct Lifeline_Session_V1_Store: LifelineMessages.Message {
+    /// 16 random bytes. Who knows them can claim to be the store's owner.
+    public var id: [Swift.UInt8] {
+        get { _message.untyped.bytes(_message.pointee.id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+    }
+    /// Calls `body` with the bytes of `id`, without a copy.
+    public func withIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withSpan(_message.pointee.id, body)
+    }
+
+    /// No durable message of this side's with a number up to this one comes any more.
+    public var floor: UInt64 {
+        get { _message.pointee.floor }
+        set { _mutableFields().pointee.floor = newValue }
+        _modify { yield &_mutableFields().pointee.floor }
+    }
+
+    public typealias _Fields = CTestProtos.Lifeline__Session__V1__Store
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__store__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
@@ -704,6 +753,13 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
     /// Calls `body` with the bytes of `payload`, without a copy.
     public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.untyped.withSpan(_message.pointee.payload, body)
+    }
+
+    /// The message's number among the durable ones of its sender, from 1 on; 0: it is not durable.
+    public var durable: UInt64 {
+        get { _message.pointee.durable }
+        set { _mutableFields().pointee.durable = newValue }
+        _modify { yield &_mutableFields().pointee.durable }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Push

@@ -56,6 +56,9 @@ package final class SimulatedSessionEnd {
         didSet { machine.allowance = budget == nil ? .unlimited : .none }
     }
 
+    /// Where durable messages are kept, and whose they are; nil: nowhere.
+    var store: (store: SimulatedSessionStore, peer: SessionStoreID?)?
+
     /// How many times connections have refused what was written.
     package private(set) var failedSendCount = 0
     /// Frames that came over a connection when they did not count any more: what has a place is sent again.
@@ -184,6 +187,7 @@ package final class SimulatedSessionEnd {
 
     /// Writes what there is to write, as long as the connection has room for it.
     package func pump(now: MonotonicTime) {
+        useStore(now: now)
         while let link, offer(over: link, now: now) {}
         var actions: [SessionMachine.Action] = []
         machine.offered(hasRoom: link?.hasRoom(from: side) ?? true, now: now, into: &actions)

@@ -11,6 +11,8 @@ package final class SimulatedSessionServer {
         package var registry = SessionRegistryConfiguration()
         /// The budget that all sessions share; nil: none.
         package var budget: SimulatedSessionBudget?
+        /// Where durable messages are kept; nil: nowhere. `registry.hasStore` says the same.
+        package var store: SimulatedSessionStore?
 
         package init() {}
     }
@@ -39,7 +41,9 @@ package final class SimulatedSessionServer {
     package private(set) var sessions: [(id: SessionID, end: SimulatedSessionEnd)] = []
     private var registry: SessionRegistry<SimulatedSessionBox>
     private var connections: [Connection] = []
-    private var sessionCount: UInt64 = 0
+    package private(set) var sessionCount: UInt64
+    /// Sessions that have ended, and whose work is not all stored.
+    private var ending: [(id: SessionID, end: SimulatedSessionEnd)] = []
     /// How long it takes to decide whether to let a client in.
     package var decisionTime: () -> Duration = { .zero }
     /// A session has begun; nothing was done with it yet.
@@ -50,8 +54,10 @@ package final class SimulatedSessionServer {
     /// A session that nobody came back to is given up.
     package var onExpiry: (SimulatedSessionEnd) -> Void = { _ in }
 
-    package init(_ configuration: Configuration) {
+    /// - Parameter sessionCount: how many sessions there were before this process.
+    package init(_ configuration: Configuration, sessionCount: UInt64 = 0) {
         self.configuration = configuration
+        self.sessionCount = sessionCount
         registry = SessionRegistry(configuration.registry, seed: 1)
     }
 
@@ -152,6 +158,7 @@ package final class SimulatedSessionServer {
                 disconnected(connection.link, now: now)
             }
         }
+        for (id, end) in ending where end.machine.isStored { nothingIsLeft(of: id, end) }
         for (_, box) in registry.timerFired(now: now) {
             onExpiry(box.end)
             box.end.end(.expired, now: now)
@@ -184,10 +191,23 @@ package final class SimulatedSessionServer {
             sessionCount += 1
             return SessionCredentials(id: SessionID(sessionCount, 1), token: SessionToken(sessionCount, 2))
         }
-        let action = registry.receivedHello(hello, name: "client", over: connection.link.id, fresh: fresh) { _ in
-            SimulatedSessionBox(SimulatedSessionEnd(.server, options: configuration.options))
+        func ask(storeIsOpen: Bool) -> SessionRegistry<SimulatedSessionBox>.HelloAction {
+            registry.receivedHello(
+                hello,
+                name: "client",
+                over: connection.link.id,
+                storeIsOpen: storeIsOpen,
+                fresh: fresh
+            ) { _ in SimulatedSessionBox(SimulatedSessionEnd(.server, options: configuration.options)) }
         }
+        var action = ask(storeIsOpen: false)
+        if case .openStore = action { action = ask(storeIsOpen: true) }
         switch action {
+        case .openStore: preconditionFailure("The registry wants a store opened twice.")
+        case .endFirst(let box):
+            box.end.end(.begunAgain, now: now)
+            // It is asked again when everything that was processed is stored.
+            connection.decision = (hello, now + .milliseconds(1))
         case .refuse(let goodbye):
             if goodbye.code == .replaced { onOvertaken() }
             say(goodbye, over: connection, now: now)
@@ -195,6 +215,7 @@ package final class SimulatedSessionServer {
             let (id, end) = (credentials.id, box.end)
             sessions.append((id, end))
             end.budget = configuration.budget
+            if let store = configuration.store, let peer = hello.store?.id { end.use(store, for: peer) }
             end.details = SessionMachine.OpeningDetails(kept: configuration.registry.keptDuration)
             onSession(end)
             let observe = end.onActions
@@ -239,7 +260,14 @@ package final class SimulatedSessionServer {
 
     private func sessionEnded(_ id: SessionID) {
         registry.ended(id)
-        sessions.removeAll { $0.id == id }
+        guard let index = sessions.firstIndex(where: { $0.id == id }) else { return }
+        let end = sessions.remove(at: index).end
+        ending.append((id, end))
+    }
+
+    private func nothingIsLeft(of id: SessionID, _ end: SimulatedSessionEnd) {
+        registry.nothingIsLeft(of: id, end.store?.peer)
+        ending.removeAll { $0.id == id }
     }
 }
 

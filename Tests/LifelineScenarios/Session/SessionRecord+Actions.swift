@@ -103,7 +103,7 @@ extension SessionRecord {
         case .abandoned: isAbandoned || closeDeadline != nil
         case .expired, .shutDown: end.side == .server
         case .saidByPeer(let goodbye): goodbye.code == .closed
-        case .madeWay, .misconfigured, .violated: false
+        case .madeWay, .begunAgain, .storeDamaged, .misconfigured, .violated: false
         }
     }
 
@@ -136,6 +136,7 @@ extension SessionRecord {
             case .inDoubt: (occasion.isLoss || occasion.isEnd) && !message.delivery.isAtMostOnce
             // Parts end with their request.
             case .unsent: occasion.isEnd || !message.stream.isPushes
+            case .kept, .notStored: false
             }
         demand(isRight, "message \(number), \(message), ended as \(outcome)")
     }
@@ -161,7 +162,7 @@ extension SessionRecord {
             // Of one that was carried over to another session.
             case .expired: push.delivery.timeToLive != nil
             case .replaced: push.delivery.key != nil
-            case .processed, .sent, .dropped: false
+            case .processed, .sent, .dropped, .kept, .notStored: false
             }
         demand(isRight, "push \(note.number) is left over as \(message.outcome)")
     }

@@ -166,6 +166,8 @@ extension SessionRecord {
             case .expired?, .dropped?, .unsent?, .refused?, .replaced?:
                 demand(!hasCome, "message \(number) came, and is told to be \(outcome.map { "\($0)" } ?? "")")
             case .sent?, .inDoubt?: break
+            case .kept?, .notStored?:
+                fail("\(name): message \(number) is \(outcome.map { "\($0)" } ?? ""), without a store")
             case nil:
                 demand(!message.isObserved, "nobody knows what became of message \(number), \(message)")
                 guard message.stream.isPushes, !message.delivery.isAtMostOnce else { break }

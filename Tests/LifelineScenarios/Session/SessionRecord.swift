@@ -161,6 +161,7 @@ final class SessionRecord {
         case .tooLong: demand(isTooLong(message.byteCount), "message \(number) is refused as too long")
         case .exhausted: demand(end.budget != nil, "message \(number) is refused, though there is no budget")
         case .badMethod: fail("\(name): a method has no number")
+        case .notDurable: fail("\(name): message \(number) is refused as durable")
         case .closed: demand(isOver || isClosing && isPush, "message \(number) is refused as if it were over")
         }
         return false
@@ -210,7 +211,7 @@ final class SessionRecord {
             guard message.stream == stream, !message.delivery.isAtMostOnce else { return sum }
             switch outcomes[element.key] {
             // These give it back.
-            case .expired?, .replaced?, .unsent?, .refused?: return sum
+            case .expired?, .replaced?, .unsent?, .refused?, .kept?, .notStored?: return sum
             case .processed?, .inDoubt?, .sent?, .dropped?, nil:
                 // 20 bytes for the numbers and tags of its frame.
                 return sum + message.byteCount + SessionSize.frameOverhead + 20
@@ -227,7 +228,7 @@ final class SessionRecord {
             }
             switch outcomes[number] {
             case nil, .processed?, .inDoubt?: return true
-            case .sent?, .expired?, .replaced?, .dropped?, .refused?, .unsent?: return false
+            case .sent?, .expired?, .replaced?, .dropped?, .refused?, .unsent?, .kept?, .notStored?: return false
             }
         }
     }

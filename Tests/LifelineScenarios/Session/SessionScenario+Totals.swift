@@ -91,7 +91,7 @@ extension SessionScenario {
         case .inDoubt?: result.totals.doubtfulMessages += 1
         case .dropped?: result.totals.droppedMessages += 1
         case .unsent?: result.totals.unsentMessages += 1
-        case .processed?, .sent?, nil: break
+        case .processed?, .sent?, .kept?, .notStored?, nil: break
         }
         if message.stream.isPushes { return }
         switch outcome {
@@ -99,7 +99,7 @@ extension SessionScenario {
         case .replaced?: result.totals.replacedParts += 1
         case .sent?: result.totals.partsSentAtMostOnce += 1
         case .unsent?: result.totals.unsentParts += 1
-        case .processed?, .dropped?, .refused?, .inDoubt?, nil: break
+        case .processed?, .dropped?, .refused?, .inDoubt?, .kept?, .notStored?, nil: break
         }
     }
 }

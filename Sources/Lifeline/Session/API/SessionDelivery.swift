@@ -7,18 +7,32 @@ public struct SessionDelivery: Sendable, Hashable {
     public let key: String?
     /// Whether the message is lost with the connection that it is sent over.
     public let isAtMostOnce: Bool
+    /// Whether the message survives the process.
+    public let isDurable: Bool
 
     /// Whether nothing is asked for but that it comes once, and in order.
-    @inline(__always) var isPlain: Bool { timeToLive == nil && key == nil && !isAtMostOnce }
+    @inline(__always) var isPlain: Bool { timeToLive == nil && key == nil && !isAtMostOnce && !isDurable }
 
-    private init(timeToLive: Duration? = nil, key: String? = nil, isAtMostOnce: Bool = false) {
+    private init(
+        timeToLive: Duration? = nil,
+        key: String? = nil,
+        isAtMostOnce: Bool = false,
+        isDurable: Bool = false
+    ) {
         self.timeToLive = timeToLive
         self.key = key
         self.isAtMostOnce = isAtMostOnce
+        self.isDurable = isDurable
     }
 
     /// Processed exactly once, and in order, for as long as the session lasts.
     public static let reliable = SessionDelivery()
+
+    /// Kept in the store of this side's (`SessionClientConfiguration.store`, `SessionServerConfiguration.store`) before
+    /// it is sent, and until the peer has processed it, also where the session or the process ends before. Where the
+    /// peer has a store, too, it is processed exactly once; where it has none, a second time when the peer is started
+    /// again between having processed it and having said so. In the order of the others of its method that are durable.
+    public static let durable = SessionDelivery(isDurable: true)
 
     /// Sent over the present connection or not at all, and never again. Without a connection it is dropped at once.
     public static let atMostOnce = SessionDelivery(isAtMostOnce: true)
@@ -59,4 +73,9 @@ public enum SessionDeliveryOutcome: Sendable, Hashable {
     case inDoubt
     /// The session ended before it was sent.
     case unsent
+    /// The session ended before the peer said that it had processed it. It is durable, and in the store: the next
+    /// session with that store sends it.
+    case kept
+    /// It was to be durable, and could not be stored. It was not sent.
+    case notStored
 }

@@ -7,7 +7,8 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         private enum Kind {
             case closedLocally, closedByPeer, replaced, refused, versionMismatch, protocolViolation
             case sessionLost, expired
-            case messageExpired, messageReplaced, messageDropped, messageInDoubt, messageUnsent
+            case messageExpired, messageReplaced, messageDropped, messageInDoubt, messageUnsent, messageKept
+            case noStore, storeFailed
             case notWaitedFor
             case status, timedOut, cancelled, tooManyInFlight, messageRefused, serverExhausted, malformedMessage
         }
@@ -41,6 +42,13 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let messageInDoubt = Code(kind: .messageInDoubt)
         /// The session ended before the message was sent. The peer has not seen it.
         public static let messageUnsent = Code(kind: .messageUnsent)
+        /// The session ended before the peer said that it had processed the message, which is durable: the next session
+        /// with the same store sends it.
+        public static let messageKept = Code(kind: .messageKept)
+        /// Local misuse: a message was to be durable, and this side has no store, or the client of a server has none.
+        public static let noStore = Code(kind: .noStore)
+        /// A message that was to be durable could not be stored, and was not sent; the cause is a `StoreError`.
+        public static let storeFailed = Code(kind: .storeFailed)
         /// The push belongs to a request that the peer does not wait for any more.
         public static let notWaitedFor = Code(kind: .notWaitedFor)
 
@@ -139,6 +147,20 @@ extension SessionError {
                     "The session was lost after the message was sent, so that nobody knows whether it was processed. "
                     + "Send it again only if that does no harm."
             )
+        case .kept:
+            self.init(
+                code: .messageKept,
+                message:
+                    "The session ended before the peer said that it had processed the message. It is in the store: the "
+                    + "next session with that sends it.",
+                cause: cause
+            )
+        case .notStored:
+            self.init(
+                code: .storeFailed,
+                message: "The message could not be stored, and was not sent. Send it again when the store has room.",
+                cause: cause
+            )
         case .unsent:
             self.init(
                 code: .messageUnsent,
@@ -166,10 +188,27 @@ extension SessionError {
         )
     }
 
+    /// A server's session was followed by another one of the same client.
+    package static var begunAgain: SessionError {
+        SessionError(
+            code: .expired,
+            message: "The client has begun another session: it was started again. There is nothing to do."
+        )
+    }
+
     package static var expired: SessionError {
         SessionError(
             code: .expired,
             message: "The client did not come back in time. Keep sessions for longer if clients are away for longer."
+        )
+    }
+
+    package static var noStore: SessionError {
+        SessionError(
+            code: .noStore,
+            message:
+                "A durable message needs a store at this side, and one at the client that a server pushes it to. Set "
+                + "the configuration's store, or send it with another delivery."
         )
     }
 

@@ -40,8 +40,8 @@ extension SessionClient {
     ///
     /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to
     ///   that.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed
-    ///   also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
+    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
     ///   otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
@@ -51,6 +51,7 @@ extension SessionClient {
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) {
         let payload = try message.sessionPayload()
+        if delivery.isDurable { try await waitForStore() }
         if interceptors.isEmpty {
             let content = try EncodedContent(.push, metadata, payload: payload)
             try content.check(frameLimit: configuration.client.connection.sessionFrameLimit)
@@ -241,6 +242,8 @@ extension SessionClient {
         if call.kind == .push {
             let content = try EncodedContent(.push, call.metadata, payload: call.payload)
             try content.check(frameLimit: limit)
+            // An interceptor may have made it so.
+            if call.delivery.isDurable { try await waitForStore() }
             try await engine.send(.push(method: call.method), content, call.delivery, until: stage)
             return SessionReply(payload: [])
         }

@@ -42,6 +42,8 @@ public final class SessionClient: Sendable {
     let interceptors: [any SessionClientInterceptor]
     let configuration: SessionClientConfiguration
     private let keeper: ConnectionKeeper
+    /// Opens when the store is in use, or cannot be.
+    private let storeIsOpen = Latch<Void>()
 
     /// Makes a client that does nothing until it is run.
     ///
@@ -128,7 +130,8 @@ public final class SessionClient: Sendable {
     /// at once. In a `ServiceGroup`, graceful shutdown does what `close()` does.
     ///
     /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session
-    ///   against this side's will: `refused`, `replaced` or `versionMismatch`. `ConnectionError` `alreadyRun` for a
+    ///   against this side's will: `refused`, `replaced` or `versionMismatch`. `StoreError` when the store cannot be
+    ///   used. `ConnectionError` `alreadyRun` for a
     ///   second call, `invalidConfiguration` when the name and the metadata are longer than a server takes.
     public func run() async throws {
         do {
@@ -139,7 +142,45 @@ public final class SessionClient: Sendable {
             throw error
         }
         try keeper.start()
-        defer { engine.end(.abandoned) }
+        do {
+            try await useStore()
+            try await runUntilOver()
+        } catch {
+            engine.end(.abandoned)
+            // So that the store can be closed.
+            await engine.waitUntilStored()
+            throw error
+        }
+        engine.end(.abandoned)
+        await engine.waitUntilStored()
+        if let failure = clientEnd.failure { throw failure }
+    }
+
+    private func useStore() async throws(StoreError) {
+        guard let store = configuration.store else { return }
+        defer { storeIsOpen.open(with: ()) }
+        do throws(StoreError) {
+            let content = try await store.content(for: nil)
+            let limit = configuration.maximumStoredByteCount
+            engine.use(
+                SessionEngine.Store(store: store, peer: nil) { [clientEnd] in clientEnd.storeFailed($0) },
+                try SessionMachine.Durability(store.id, content, byteLimit: limit)
+            )
+        } catch {
+            engine.end(.storeDamaged(error))
+            throw error
+        }
+    }
+
+    /// Waits until durable messages can be stored.
+    ///
+    /// - Throws: `noStore`, `cancelled`.
+    nonisolated(nonsending) func waitForStore() async throws(SessionError) {
+        if configuration.store == nil { throw .noStore }
+        do { try await storeIsOpen.wait() } catch { throw .cancelled }
+    }
+
+    private func runUntilOver() async throws {
         let shutdown = Latch<Void>()
         try await withTaskCancellationHandler {
             try await withGracefulShutdownHandler {
@@ -150,7 +191,6 @@ public final class SessionClient: Sendable {
         } onCancel: {
             engine.end(.abandoned)
         }
-        if let failure = clientEnd.failure { throw failure }
     }
 
     private func runUntilClosed(closingAfter shutdown: Latch<Void>) async throws {

@@ -20,6 +20,13 @@ public struct SessionClientConfiguration: Sendable {
     /// Nil: nothing does. Default: nil.
     public var renewMetadata: (@Sendable () async throws -> SessionMetadata)?
 
+    /// Keeps durable messages, and which of the server's were processed, over a restart of this process. Only one
+    /// client uses it at a time. Nil: nothing is kept. Default: nil.
+    public var store: (any SessionStore)?
+
+    /// How many bytes of durable messages are kept; pushes wait above that. Default: 1 GiB.
+    public var maximumStoredByteCount = 1 << 30
+
     /// What is kept for the server, and taken from it.
     public var limits = SessionLimits()
 

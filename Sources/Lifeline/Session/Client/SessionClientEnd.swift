@@ -36,6 +36,11 @@ final class SessionClientEnd: Sendable {
         return SessionError(end)
     }
 
+    /// The session goes on.
+    func storeFailed(_ error: StoreError) {
+        logger.warning("The store failed", metadata: ["error": "\(error)"])
+    }
+
     /// A push is not of its method's type, or an interceptor threw.
     func failed(_ method: String, _ error: any Error, wasDelivered: Bool = false) {
         let metadata: Logger.Metadata = [

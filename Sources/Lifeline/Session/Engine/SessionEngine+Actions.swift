@@ -75,7 +75,7 @@ extension SessionEngine {
             switch message.outcome {
             case .inDoubt, .unsent: digest.inDoubt.append(message)
             case .refused: digest.refused.append(message)
-            case .processed, .sent, .expired, .replaced, .dropped: break
+            case .processed, .sent, .expired, .replaced, .dropped, .kept, .notStored: break
             }
         case .failed(_, let code, let asker):
             guard let call = PendingCall.of(asker) else { return }
@@ -189,7 +189,7 @@ extension SessionEngine {
         case .replaced: state.statistics.replacedMessageCount += 1
         case .dropped: state.statistics.droppedPushCount += 1
         case .refused: state.statistics.refusedMessageCount += 1
-        case .processed, .sent, .inDoubt, .unsent: break
+        case .processed, .sent, .inDoubt, .unsent, .kept, .notStored: break
         }
     }
 
@@ -204,12 +204,19 @@ extension SessionEngine {
                 switch outcome {
                 case .unsent: isNotWaitedFor ? nil : end ?? .sessionEnded
                 case .refused: .messageRefused(nil)
+                case .notStored: SessionError(outcome, cause: state.storeError)
                 default: nil
                 }
             state.effects.append(.open(admission, error))
         }
         if let processing = message.processing {
-            let error = isNotWaitedFor ? .notWaitedFor : SessionError(outcome, cause: outcome == .unsent ? end : nil)
+            let cause: (any Error)? =
+                switch outcome {
+                case .unsent, .kept: end
+                case .notStored: state.storeError
+                default: nil
+                }
+            let error = isNotWaitedFor ? .notWaitedFor : SessionError(outcome, cause: cause)
             state.effects.append(.open(processing, error))
         }
     }

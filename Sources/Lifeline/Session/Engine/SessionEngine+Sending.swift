@@ -144,6 +144,8 @@ extension SessionEngine {
             take(state.machine.lacking(toSend: content.byteCount), in: &state)
             let offer = content.withContent { content in
                 switch target {
+                case .push(let method) where delivery.isDurable:
+                    state.machine.pushDurable(method, content, isObserved: isObserved)
                 case .push(let method):
                     state.machine.push(
                         method,
@@ -199,6 +201,8 @@ extension SessionEngine {
             return .failure(.serverExhausted)
         case .badMethod:
             return .failure(.badMethod)
+        case .notDurable:
+            return .failure(.noStore)
         case .closed:
             return .failure(state.machine.endReason.map { SessionError($0) } ?? .sessionEnded)
         }

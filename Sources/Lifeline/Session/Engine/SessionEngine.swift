@@ -83,6 +83,12 @@ final class SessionEngine: Sendable {
         /// The present opening's, and the next one's.
         var details: SessionMachine.OpeningDetails
         var statistics = SessionStatistics()
+        /// Nil: it has none.
+        var store: Store?
+        /// What the store has just failed with; nil: nothing.
+        var storeError: StoreError?
+        /// Opens when the store knows all that was processed; nil while nobody waits for that.
+        var stored: Latch<Void>?
         /// When the timer rings.
         var armedDeadline: MonotonicTime?
         var timer: Task<Void, Never>?
@@ -120,6 +126,7 @@ final class SessionEngine: Sendable {
         case close(any TransportConnection, SessionClosing)
         case setTimer(MonotonicTime)
         case makeRoom(Latch<Void>)
+        case store(SessionMachine.StoreWork, in: Store)
     }
 
     let role: SessionRole
@@ -212,6 +219,7 @@ final class SessionEngine: Sendable {
 
     /// Sends what there is to send, or has the connection ask for it later. Returns whether effects are to run.
     private func settle(_ state: inout State, isOneOfMany: Bool, now: MonotonicTime) -> Bool {
+        if state.machine.isDurable { useStore(&state, now: now) }
         if !isOneOfMany || state.machine.wantsOffer(now: now) {
             if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }
         }
@@ -274,6 +282,8 @@ final class SessionEngine: Sendable {
         case .close(let connection, let closing): connection.perform(closing)
         case .setTimer(let deadline): setTimer(deadline)
         case .makeRoom(let latch): latch.open(with: ())
+        case .store(let work, let store):
+            Task.detached { await self.perform(work, in: store) }
         }
     }
 }

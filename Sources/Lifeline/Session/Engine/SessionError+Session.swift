@@ -7,6 +7,9 @@ extension SessionError {
         case .closed, .abandoned, .shutDown: self = .sessionEnded
         case .expired: self = .expired
         case .madeWay: self = .madeWay
+        case .begunAgain: self = .begunAgain
+        case .storeDamaged(let error):
+            self = SessionError(code: .storeFailed, message: error.message, cause: error)
         case .misconfigured(let error):
             self = SessionError(code: .closedLocally, message: error.message, cause: error)
         case .violated(let violation):

@@ -10,6 +10,10 @@ package enum SessionEndReason: Sendable {
     case expired
     /// A server's: the server was full, and the client had made no use of the session.
     case madeWay
+    /// A server's: the client has begun another session, and says by its store that it is the same one.
+    case begunAgain
+    /// What is in the store cannot be read.
+    case storeDamaged(StoreError)
     /// A server's: the server has shut down. The peer is not told.
     case shutDown
     /// A client's: no server would take its hello, for this reason.
@@ -24,22 +28,25 @@ package enum SessionEndReason: Sendable {
         switch self {
         case .closed, .abandoned, .shutDown: false
         case .saidByPeer(let goodbye): goodbye.code != .closed
-        case .expired, .madeWay, .misconfigured, .violated: true
+        case .expired, .madeWay, .begunAgain, .storeDamaged, .misconfigured, .violated: true
         }
     }
+
+    var isShutDown: Bool { if case .shutDown = self { true } else { false } }
 
     /// Whether this side dropped what was left to do: handlers of pushes that came in are cancelled, too.
     package var dropsWork: Bool {
         switch self {
-        case .abandoned, .expired, .madeWay, .shutDown: true
-        case .closed, .misconfigured, .violated, .saidByPeer: false
+        case .abandoned, .expired, .madeWay, .begunAgain, .shutDown: true
+        case .storeDamaged, .closed, .misconfigured, .violated, .saidByPeer: false
         }
     }
 
     /// What the peer is told; nil: nothing.
     func goodbye(from role: SessionRole) -> SessionGoodbye? {
         switch self {
-        case .closed, .misconfigured: SessionGoodbye(.closed)
+        case .closed, .misconfigured, .storeDamaged: SessionGoodbye(.closed)
+        case .begunAgain: SessionGoodbye(.closed, "The client has begun another session.")
         case .abandoned: SessionGoodbye(.closed, role == .server ? "The server has ended the session." : "")
         case .expired: SessionGoodbye(.closed, "The client was away for too long.")
         case .madeWay: SessionGoodbye(.closed, "The server was full.")

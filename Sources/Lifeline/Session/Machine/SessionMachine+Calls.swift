@@ -250,10 +250,19 @@ extension SessionMachine {
 
     /// Pushes or parts that came in were processed.
     package mutating func finish(_ receipt: Receipt, now: MonotonicTime) {
-        guard receipt.session == session else { return }
-        let size = SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
-        guard receipt.place != 0 else { return unplacedSize = unplacedSize - size }
-        inbound.finish(receipt.place, size, now: now)
+        guard receipt.session == session else {
+            finishDurable(receipt, now: now)
+            return
+        }
+        guard receipt.place != 0 else {
+            return unplacedSize = unplacedSize - SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
+        }
+        finishPlaces(receipt, now: now)
+        consume(receipt)
+    }
+
+    /// Gives the credit of messages back.
+    mutating func consume(_ receipt: Receipt) {
         switch receipt.source {
         case .push(let method):
             let isDue = peerPushCredits[Int(method) - 1].consume(receipt.cost) != nil

@@ -16,8 +16,9 @@ extension SessionMachine {
 
     /// Ends the session at once. The reason says what the peer is told, where there is a connection.
     package mutating func end(_ reason: SessionEndReason, now: MonotonicTime, into actions: inout [Action]) {
+        if role == .client || reason.isShutDown { durability?.givesUp = true }
         guard !life.isOver else { return }
-        if case .shutDown = reason {
+        if reason.isShutDown {
             // Whatever connection there is, it is gone as far as the session goes.
             life.lost()
             control = []
@@ -32,6 +33,7 @@ extension SessionMachine {
         for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
         let (carried, others) = takeUnsent(into: &actions)
         for message in carried + others { tellEnd(message, .unsent, into: &actions) }
+        giveUpUnstored(into: &actions)
         forgetOutbound()
         actions.append(.ended(reason))
     }
@@ -121,7 +123,8 @@ extension SessionMachine {
     mutating func endIfDone(now: MonotonicTime, into actions: inout [Action]) {
         // Blanks and names of methods need not reach a peer that hears nothing more.
         guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
-            waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty
+            waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty,
+            durability?.outbox.isEmpty != false
         else { return }
         switch life.connection {
         case .open, .leaving:
@@ -183,7 +186,8 @@ extension SessionMachine {
             guard tag.role != .blank, tag.role != .method,
                 let message = WaitingMessage(frame, methods, details[place], requests)
             else { return }
-            if place < sentEnd {
+            // A durable one is sent again, as its peer knows whether it has processed it.
+            if place < sentEnd, message.durable == 0 {
                 inDoubt.append(message)
             } else if message.kind == .push || requests.isWaiting(serial: message.serial), message.isOfAsker {
                 carried.append(message)
@@ -247,7 +251,7 @@ extension SessionMachine {
         }
         // Before anything of its request is sent.
         guard limit(for: message.fields.count + message.payload.count) == nil else {
-            return refused(message, into: &actions)
+            return refused(message, now: now, into: &actions)
         }
         waiting.append(message)
         noteWaiting(message)
@@ -289,6 +293,7 @@ extension WaitingMessage {
             delivery = details.delivery
             deadline = details.deadline
             isObserved = details.isObserved
+            if details.durable != 0 { appendDurableField(details.durable) }
         }
     }
 

@@ -166,12 +166,15 @@ extension SessionMachine {
     /// When `timerFired` is to be called; nil: not until there was another event.
     package var nextDeadline: MonotonicTime? {
         let own = life.nextDeadline
-        guard !life.isOver else { return own }
+        guard !life.isOver else { return .earliest(own, storeDeadline) }
         let report: MonotonicTime? =
             life.canSend ? .earliest(inbound.nextDeadline, urgentInbound.nextDeadline) : nil
         return .earliest(
             .earliest(.earliest(own, report), .earliest(logDeadlines.next, waitingDeadlines.next)),
-            .earliest(.earliest(requests.nextDeadline, running.nextDeadline), spareMemoryDeadline)
+            .earliest(
+                .earliest(requests.nextDeadline, running.nextDeadline),
+                .earliest(spareMemoryDeadline, storeDeadline)
+            )
         )
     }
 

@@ -38,7 +38,8 @@ extension SessionMachine {
             progress: progress,
             terms: terms,
             name: details.name,
-            metadata: details.metadata
+            metadata: details.metadata,
+            store: durability?.opening
         )
         hello.write(to: &control)
         progressWasTold()
@@ -81,6 +82,7 @@ extension SessionMachine {
             violated(.version(hello.maximumVersion), now: now, into: &actions)
             return nil
         }
+        peerOpened(hello.store)
         do {
             try goOn(isResumed ? hello.progress : nil, hello.terms, now: now, into: &actions)
         } catch {
@@ -96,7 +98,8 @@ extension SessionMachine {
             kept: details.kept,
             progress: progress,
             terms: terms,
-            metadata: details.metadata
+            metadata: details.metadata,
+            store: durability?.opening
         )
         welcome.write(to: &control)
         progressWasTold()
@@ -114,6 +117,7 @@ extension SessionMachine {
             return violated(.otherSession, now: now, into: &actions)
         }
         if !welcome.isResumed { loseSession(.forgotten, now: now, into: &actions) }
+        peerOpened(welcome.store)
         do {
             try goOn(welcome.isResumed ? welcome.progress : nil, welcome.terms, now: now, into: &actions)
         } catch {

@@ -154,7 +154,9 @@ extension SessionMachine {
             let message = try InboundMessage(kind, body)
             try checkPush(message)
             try peerPushCredits[Int(message.method) - 1].receive(cost)
-            return .push(message, receipt(place, cost, .push(method: message.method)))
+            let receipt = receipt(place, cost, .push(method: message.method))
+            if message.durable != 0, try !receiveDurable(message, receipt, now: now) { return nil }
+            return .push(message, receipt)
         case .requestPart:
             if let part = try requestPart(try InboundMessage(kind, body), place, cost: cost) { return part }
         case .responsePart:

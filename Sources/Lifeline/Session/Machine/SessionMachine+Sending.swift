@@ -76,7 +76,7 @@ extension SessionMachine {
         switch offer {
         // Its response comes behind it, in the same lane.
         case .accepted, .waits: if !delivery.isAtMostOnce { running.sentPart(of: request) }
-        case .dropped, .tooLong, .exhausted, .badMethod, .closed: break
+        case .dropped, .tooLong, .exhausted, .badMethod, .notDurable, .closed: break
         }
         return offer
     }
@@ -132,6 +132,7 @@ extension SessionMachine {
         now: MonotonicTime,
         into actions: inout [Action]
     ) -> Offer {
+        if delivery.isDurable { return .notDurable }
         let cost = content.byteCount + SessionSize.frameOverhead
         if let limit = limit(for: content.byteCount) { return .tooLong(limit: limit) }
         let isKept = mayKeep(cost)

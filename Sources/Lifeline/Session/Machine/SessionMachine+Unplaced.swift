@@ -65,7 +65,7 @@ extension SessionMachine {
         for range in acknowledgement.ranges {
             var released: [UInt64] = []
             ordinary.acknowledge(range) { place, tag, _ in if tag.hasDetails { released.append(place) } }
-            for place in released { processed(place, into: &actions) }
+            for place in released { processed(place, now: now, into: &actions) }
         }
         admitWaiting(now: now, into: &actions)
     }
@@ -79,7 +79,7 @@ extension SessionMachine {
         // Few messages have details; an empty array costs nothing.
         var released: [UInt64] = []
         ordinary.acknowledge(upTo: place) { place, tag, _ in if tag.hasDetails { released.append(place) } }
-        for place in released { processed(place, into: &actions) }
+        for place in released { processed(place, now: now, into: &actions) }
         urgent.acknowledge(upTo: urgentPlace) { _, _, _ in }
         guard spareMemoryDeadline == nil, ordinary.hasSpareMemory || urgent.hasSpareMemory else { return }
         spareMemoryDeadline = now + options.spareMemoryDelay
@@ -92,8 +92,10 @@ extension SessionMachine {
         urgent.giveBackMemory()
     }
 
-    private mutating func processed(_ place: UInt64, into actions: inout [Action]) {
-        guard let details = forgetDetails(of: place), details.isObserved else { return }
+    private mutating func processed(_ place: UInt64, now: MonotonicTime, into actions: inout [Action]) {
+        guard let details = forgetDetails(of: place) else { return }
+        finishedDurable(details.durable, now: now)
+        guard details.isObserved else { return }
         actions.append(.messageEnded(number: details.number, .processed))
     }
 

@@ -97,7 +97,7 @@ extension SessionMachine {
         // There may be as many names as there may be.
         if !message.method.isEmpty, methodNumber(message.method) == nil {
             waiting.removeFirst(of: message.scope)
-            refused(message, into: &actions)
+            refused(message, now: now, into: &actions)
             return true
         }
         guard log(message, now: now) else { return false }
@@ -127,7 +127,9 @@ extension SessionMachine {
                 message.payload.withUnsafeBytes { payload in
                     let frame = OutboundFrame(outgoing, Content(fields: fields, payload: payload))
                     guard hasCredit(outgoing) else { return false }
-                    let isSpecial = message.deadline != nil || message.delivery.key != nil || message.isObserved
+                    let isSpecial =
+                        message.deadline != nil || message.delivery.key != nil || message.isObserved
+                        || message.durable != 0
                     if isSpecial {
                         let key = message.delivery.key.map { ScopedKey(scope: message.scope, key: $0) }
                         append(
@@ -139,7 +141,8 @@ extension SessionMachine {
                                 delivery: message.delivery,
                                 deadline: message.deadline,
                                 key: key,
-                                isObserved: message.isObserved
+                                isObserved: message.isObserved,
+                                durable: message.durable
                             )
                         )
                     } else {
@@ -152,8 +155,9 @@ extension SessionMachine {
     }
 
     /// A message that was accepted for another session cannot be sent in this one.
-    mutating func refused(_ message: WaitingMessage, into actions: inout [Action]) {
+    mutating func refused(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
         forgetWaiting(message)
+        finishedDurable(message.durable, now: now)
         let isTold = message.number != 0 && (message.isAwaited || message.isObserved)
         switch message.kind {
         case .request: refuseRequest(message.serial, into: &actions)
@@ -173,6 +177,11 @@ extension SessionMachine {
     /// whole, also where somebody waits until it is processed.
     func tellEnd(_ message: WaitingMessage, _ outcome: SessionDeliveryOutcome, into actions: inout [Action]) {
         let isWaitedFor = message.number != 0 && (message.isAwaited || message.isObserved)
+        if message.durable != 0, outcome == .unsent {
+            // It is in the store, and so is neither lost nor in doubt.
+            if isWaitedFor { actions.append(.messageEnded(number: message.number, .kept)) }
+            return
+        }
         if isWaitedFor { actions.append(.messageEnded(number: message.number, outcome)) }
         if message.kind == .push, !message.isAwaited {
             actions.append(

@@ -67,6 +67,8 @@ package struct SessionMachine: ~Copyable {
         let deadline: MonotonicTime?
         let key: ScopedKey?
         let isObserved: Bool
+        /// Its number in the store; 0: it is not durable.
+        var durable: UInt64 = 0
     }
 
     /// A key of a delivery, with what it is a key of.
@@ -132,6 +134,9 @@ package struct SessionMachine: ~Copyable {
     var peerReceived: UInt64 = 0
     /// The limits of the peer; nil before the first session is open.
     package internal(set) var peerTerms: SessionTerms?
+
+    /// Nil without a store.
+    var durability: Durability?
 
     // The inbound side.
     var inbound: InboundLane
@@ -250,6 +255,8 @@ package struct SessionMachine: ~Copyable {
         case exhausted
         /// The name is empty or too long, or there are as many methods as there may be.
         case badMethod
+        /// It was to be durable, and there is no store.
+        case notDurable
         /// The session has ended, or is about to.
         case closed
     }

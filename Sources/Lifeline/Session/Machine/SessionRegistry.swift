@@ -28,6 +28,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         var name: String
         var connection: ConnectionID?
         let origin: SessionOrigin
+        /// The client's store; nil where it has none, or the server.
+        let store: SessionStoreID?
         /// That of the last hello which was let in.
         var attempt: UInt64
         /// When it expires; nil while it has a connection.
@@ -35,6 +37,13 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
 
         /// Those that have connections are first.
         var order: (UInt64, UInt64) { (connection ?? .max, deadline?.id ?? 0) }
+    }
+
+    private enum StoreUse {
+        /// A connection, whose session begins when the driver has looked into the server's store.
+        case opening(ConnectionID)
+        /// A session, until nothing of it is left.
+        case used(SessionID, Session)
     }
 
     private let configuration: SessionRegistryConfiguration
@@ -54,6 +63,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// How many sessions each identity and each network has.
     private var countByIdentity: [String: Int] = [:]
     private var countByNetwork: [String: Int] = [:]
+    /// What has each client's store: one session at a time, as what was processed is known to one.
+    private var stores: [SessionStoreID: StoreUse] = [:]
     private var forgotten: [(id: SessionID, session: Session)] = []
     /// Whether the server goes away.
     package private(set) var isDraining = false
@@ -105,6 +116,12 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         case create(SessionCredentials, Session)
         /// It goes on with this session, which takes it from an older connection.
         case resume(SessionCredentials, Session)
+        /// Look into the server's store for what it has for the client's, and call `receivedHello` again with
+        /// `storeIsOpen`; or `storeNotOpened`, when that fails.
+        case openStore(SessionStoreID)
+        /// An older session of the same client's is left, of a process that is gone: end it, wait until `nothingIsLeft`
+        /// of it, and call `receivedHello` again.
+        case endFirst(Session)
         /// Say this, and close it.
         case refuse(SessionGoodbye)
     }
@@ -115,6 +132,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
     ///   - origin: who and where from the client is. A session goes on only for the subject that began it, as stolen
     ///     credentials alone give no access to its messages; and it counts for the network that it began with.
+    ///   - storeIsOpen: whether the driver has what the server's store has for the client's.
     ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
     ///   - fresh: credentials that nobody can guess, for a session that begins.
     ///   - makeSession: makes what the driver needs of a session that begins.
@@ -123,6 +141,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         name: String,
         of origin: SessionOrigin = SessionOrigin(),
         over connection: ConnectionID,
+        storeIsOpen: Bool = false,
         besides lingering: Int = 0,
         fresh: @autoclosure () -> SessionCredentials,
         makeSession: (SessionCredentials) -> Session
@@ -132,7 +151,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             return .refuse(SessionGoodbye(.version, message))
         }
         if hello.attempt > 0, let known = hello.credentials, let entry = entries[known.id], entry.token == known.token,
-            entry.origin.subject == origin.subject
+            entry.origin.subject == origin.subject, entry.store == keptStore(of: hello)
         {
             guard hello.attempt > entry.attempt else {
                 return .refuse(SessionGoodbye(.replaced, "A newer connection has the session."))
@@ -147,7 +166,11 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             let pause = pause(upTo: configuration.drainSpread)
             return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause))
         }
+        if let store = keptStore(of: hello), let action = open(store, over: connection, isOpen: storeIsOpen) {
+            return action
+        }
         if let refusal = makeWay(for: origin, besides: lingering) {
+            storeNotOpened(over: connection, hello)
             return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
         }
         let credentials = fresh()
@@ -160,12 +183,50 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             name: "",
             connection: connection,
             origin: origin,
+            store: keptStore(of: hello),
             attempt: hello.attempt
         )
+        if let store = keptStore(of: hello) { stores[store] = .used(credentials.id, session) }
         if let subject = origin.subject { countByIdentity[subject, default: 0] += 1 }
         if let network = origin.network { countByNetwork[network, default: 0] += 1 }
         rename(credentials.id, to: name)
         return .create(credentials, session)
+    }
+
+    /// The client's store, where the server has one, too.
+    private func keptStore(of hello: ClientOpening) -> SessionStoreID? {
+        configuration.hasStore ? hello.store?.id : nil
+    }
+
+    /// Gives a client's store to a connection. Returns what is to be done before its session begins; nil: nothing.
+    private mutating func open(
+        _ store: SessionStoreID,
+        over connection: ConnectionID,
+        isOpen: Bool
+    ) -> HelloAction? {
+        switch stores[store] {
+        case nil:
+            stores[store] = .opening(connection)
+            return .openStore(store)
+        case .opening(connection)?: return isOpen ? nil : .openStore(store)
+        case .opening?:
+            // An older connection of the client's is about to begin a session, which the client knows nothing of.
+            let message = "Another connection of the client is being let in."
+            return .refuse(SessionGoodbye(.draining, message, pause: pause(upTo: .seconds(1))))
+        case .used(_, let session)?: return .endFirst(session)
+        }
+    }
+
+    /// The connection of a client, whose store was to be opened, is not let in.
+    package mutating func storeNotOpened(over connection: ConnectionID, _ hello: ClientOpening) {
+        guard let store = keptStore(of: hello), case .opening(connection)? = stores[store] else { return }
+        stores[store] = nil
+    }
+
+    /// Nothing is left of a session that has ended: no handler runs, and everything is stored.
+    package mutating func nothingIsLeft(of id: SessionID, _ store: SessionStoreID?) {
+        guard let store, case .used(id, _)? = stores[store] else { return }
+        stores[store] = nil
     }
 
     /// The sessions that made way for others since it was asked last: abandon them.
@@ -320,6 +381,8 @@ package struct SessionRegistryConfiguration: Sendable {
     package var drainSpread = Duration.seconds(5)
     /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
     package var fullSpread = Duration.seconds(30)
+    /// Whether the server keeps durable messages.
+    package var hasStore = false
 
     package init() {}
 }

@@ -33,6 +33,8 @@ struct WaitingMessage: Sendable {
     var isAwaited = true
     /// Of a request: whether parts follow.
     var hasParts = false
+    /// Its number in the store; 0: it is not durable.
+    var durable: UInt64 = 0
 
     /// Its cost, roughly: numbers and tags are not counted.
     var cost: Int { fields.count + payload.count + SessionSize.frameOverhead }

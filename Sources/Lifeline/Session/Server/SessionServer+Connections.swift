@@ -64,29 +64,66 @@ extension SessionServer {
                 remoteEndpoint: connection.remoteEndpoint,
                 isReturning: hello.credentials != nil
             )
-            let identity = try await authenticate(candidate, intake)
-            return attach(hello, SessionDescription(hello, identity), intake, connection, id)
+            let identity = try await whileClientIsThere(intake) {
+                try await self.configuration.authenticate(candidate)
+            }
+            return try await letIn(hello, SessionDescription(hello, identity), intake, connection, id)
         } catch {
             if let goodbye = goodbye(for: error, connection) { SessionEngine.say(goodbye, on: connection) }
             return nil
         }
     }
 
-    /// Asks who it is, for as long as the client is there.
-    private func authenticate(_ candidate: SessionCandidate, _ intake: SessionServerIntake) async throws
-        -> SessionIdentity?
-    {
-        try await withThrowingTaskGroup(of: SessionIdentity?.self) { group in
-            group.addTask { try await self.configuration.authenticate(candidate) }
+    /// Does something that takes time before a client can be let in.
+    private func whileClientIsThere<Result: Sendable>(
+        _ intake: SessionServerIntake,
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result.self) { group in
+            group.addTask { try await body() }
             group.addTask {
                 try await intake.inputOver.wait()
                 throw SessionHelloFailure.ended
             }
             defer { group.cancelAll() }
-            let identity = try await group.next() ?? nil
+            guard let result = try await group.next() else { throw SessionHelloFailure.ended }
             // Both may have come to an end.
             if intake.inputOver.value != nil { throw SessionHelloFailure.ended }
-            return identity
+            return result
+        }
+    }
+
+    /// Gives a client its session, when nothing is in the way of that any more.
+    private func letIn(
+        _ hello: ClientOpening,
+        _ description: SessionDescription,
+        _ intake: SessionServerIntake,
+        _ connection: any TransportConnection,
+        _ id: UInt64
+    ) async throws -> (SessionServerEnd, claim: UInt64)? {
+        var kept: (client: SessionStoreID, durability: SessionMachine.Durability)?
+        // Taken back in any case: a session has the store by then, or nobody.
+        defer { state.withLockedValue { $0.registry.storeNotOpened(over: id, hello) } }
+        while true {
+            let (action, claim) = askRegistry(hello, description, keeping: kept, connection, id)
+            switch action {
+            case .openStore(let client):
+                guard let store = configuration.store else { preconditionFailure("The server has no store.") }
+                let content = try await whileClientIsThere(intake) { try await store.content(for: client) }
+                let byteLimit = configuration.maximumStoredByteCount
+                kept = (client, try SessionMachine.Durability(store.id, content, byteLimit: byteLimit))
+            case .endFirst(let session):
+                session.engine.end(.begunAgain)
+                try await whileClientIsThere(intake) { await session.waitUntilOver() }
+                state.withLockedValue { $0.registry.nothingIsLeft(of: session.sessionID, session.storeID) }
+            case .refuse(let goodbye):
+                SessionEngine.say(goodbye, on: connection)
+                return nil
+            case .create(let credentials, let session):
+                return open(session, credentials, hello, isResumed: false, intake, connection, claim)
+            case .resume(let credentials, let session):
+                return open(session, credentials, hello, isResumed: true, intake, connection, claim)
+            }
         }
     }
 
@@ -102,13 +139,13 @@ extension SessionServer {
         return state.withLockedValue { $0.registry.goodbye(for: failure) }
     }
 
-    private func attach(
+    private func askRegistry(
         _ hello: ClientOpening,
         _ description: SessionDescription,
-        _ intake: SessionServerIntake,
+        keeping kept: (client: SessionStoreID, durability: SessionMachine.Durability)?,
         _ connection: any TransportConnection,
         _ id: UInt64
-    ) -> (SessionServerEnd, claim: UInt64)? {
+    ) -> (SessionRegistry<SessionServerEnd>.HelloAction, claim: UInt64) {
         let (action, claim, forgotten) = state.withLockedValue { state in
             state.lastClaim += 1
             let fresh = SessionCredentials.random(using: &state.random)
@@ -120,28 +157,21 @@ extension SessionServer {
                     address: connection.remoteEndpoint.address
                 ),
                 over: id,
+                storeIsOpen: kept != nil,
                 besides: state.sessions.count - state.registry.count,
                 fresh: fresh
             ) {
-                SessionServerEnd($0.id, description, of: self) { [weak self] in self?.sessionEnded($0) }
+                SessionServerEnd($0.id, description, keeping: kept, of: self) { [weak self] in self?.sessionEnded($0) }
             }
             switch action {
             case .create(_, let session): state.sessions[session.sessionID] = session
             case .resume(_, let session): session.renew(description)
-            case .refuse: break
+            case .refuse, .openStore, .endFirst: break
             }
             return (action, state.lastClaim, state.registry.takeForgotten())
         }
         for (_, session) in forgotten { session.engine.end(.madeWay) }
-        switch action {
-        case .refuse(let goodbye):
-            SessionEngine.say(goodbye, on: connection)
-            return nil
-        case .create(let credentials, let session):
-            return open(session, credentials, hello, isResumed: false, intake, connection, claim)
-        case .resume(let credentials, let session):
-            return open(session, credentials, hello, isResumed: true, intake, connection, claim)
-        }
+        return (action, claim)
     }
 
     private func open(

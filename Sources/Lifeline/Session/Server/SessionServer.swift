@@ -122,6 +122,7 @@ public final class SessionServer: Sendable {
         var registry = SessionRegistryConfiguration()
         registry.helloTimeout = configuration.helloTimeout.clamped(atLeast: .zero)
         registry.drainSpread = configuration.drainSpread.clamped(atLeast: .zero)
+        registry.hasStore = configuration.store != nil
         registry.keptDuration = configuration.keptDuration.clamped(atLeast: .zero)
         registry.maximumSessionCount = max(configuration.maximumSessionCount, 1)
         registry.maximumCountPerIdentity = max(configuration.maximumSessionCountPerIdentity, 1)
@@ -133,6 +134,9 @@ public final class SessionServer: Sendable {
     }
 
     // MARK: Sessions
+
+    /// Where it keeps durable messages; nil: nowhere.
+    public var store: (any SessionStore)? { configuration.store }
 
     /// The sessions, those that have no connection at present included; in no order.
     public var sessions: [SessionServerEnd] {
@@ -227,7 +231,10 @@ extension SessionServer {
         // One that a handler outlives is waited for by a shutdown, and has its place until then.
         Task.detached {
             await session.waitUntilOver()
-            self.state.withLockedValue { $0.sessions[id] = nil }
+            self.state.withLockedValue { state in
+                state.sessions[id] = nil
+                state.registry.nothingIsLeft(of: id, session.storeID)
+            }
         }
     }
 

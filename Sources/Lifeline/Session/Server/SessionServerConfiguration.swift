@@ -44,6 +44,13 @@ public struct SessionServerConfiguration: Sendable {
     /// and the first attempts of a client's backoff.
     public var keptDuration = Duration.seconds(120)
 
+    /// Keeps durable messages for clients, and which of theirs were processed, over a restart of the server. Clients
+    /// that have a store of their own take part. Nil: nothing is kept. Default: nil.
+    public var store: (any SessionStore)?
+
+    /// How many bytes of durable messages are kept for one client; pushes wait above that. Default: 64 MiB.
+    public var maximumStoredByteCount = 64 << 20
+
     /// How long a client may take to say hello and the server to let it in, together. Default: 10 s, as long as
     /// connecting may take.
     public var helloTimeout = Duration.seconds(10)

@@ -27,6 +27,8 @@ public final class SessionServerEnd: Sendable {
     let engine: SessionEngine
     let frameLimit: Int
     let decodingOptions: DecodingOptions
+    /// The client's store; nil where it has none, or the server.
+    let storeID: SessionStoreID?
     private let methods: SessionMethods
     private let interceptors: [any SessionServerInterceptor]
     private let log: LimitedLog
@@ -35,14 +37,18 @@ public final class SessionServerEnd: Sendable {
     private let allReturned = Latch<Void>()
     private let state: NIOLockedValueBox<State>
 
-    /// - Parameter whenEnded: called once, when the session is over.
+    /// - Parameters:
+    ///   - kept: the client's store, and what the server's has for it; nil where one of them has none.
+    ///   - whenEnded: called once, when the session is over.
     init(
         _ id: SessionID,
         _ description: SessionDescription,
+        keeping kept: (client: SessionStoreID, durability: SessionMachine.Durability)?,
         of server: SessionServer,
         whenEnded: @escaping @Sendable (SessionID) -> Void
     ) {
         sessionID = id
+        storeID = kept?.client
         self.id = "\(id)"
         self.server = server
         let configuration = server.configuration
@@ -67,6 +73,13 @@ public final class SessionServerEnd: Sendable {
             clock: server.clock
         )
         engine.attach(self)
+        guard let kept, let store = configuration.store else { return }
+        engine.use(
+            SessionEngine.Store(store: store, peer: kept.client) { [log] error in
+                log.logger.warning("The store failed", metadata: ["error": "\(error)"])
+            },
+            kept.durability
+        )
     }
 
     private var logger: Logger { log.logger }
@@ -89,8 +102,8 @@ public final class SessionServerEnd: Sendable {
     /// - Parameters:
     ///   - method: `package.Service/Method`.
     ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed
-    ///   also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
+    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
     ///   otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
@@ -165,9 +178,10 @@ extension SessionServerEnd {
     /// Whether it has ended, and all of its handlers have returned.
     var isOver: Bool { allReturned.value != nil }
 
-    /// Waits for that.
+    /// Waits for that, and until the store knows what they have processed.
     func waitUntilOver() async {
         await allReturned.waitUninterrupted()
+        await engine.waitUntilStored()
     }
 
     /// All handlers of requests have returned, and no request comes any more.
@@ -321,8 +335,9 @@ extension SessionServerEnd {
             let metadata = pushes.metadata(index)
             do {
                 _ = try pushes.withPayload(index) { payload in
-                    if metadata.isEmpty { return try method.handleNow?(payload, context) }
-                    return try method.handleNow?(payload, context.with(metadata))
+                    if metadata.isEmpty, storeID == nil { return try method.handleNow?(payload, context) }
+                    let durable = engine.durableMessage(pushes.session, pushes.entries[index].place)
+                    return try method.handleNow?(payload, context.with(metadata, durable))
                 }
             } catch {
                 pushFailed(method.name, error)
@@ -385,8 +400,9 @@ extension SessionServerEnd {
         while (try? await reader.hasNext()) == true {
             do {
                 let message = try reader.messageInHand()
-                _ = try await intercept(message.bytes, method, context.with(reader.metadata))
+                _ = try await intercept(message.bytes, method, reader.context(context))
             } catch {
+                if Task.isCancelled, reader.giveBack() { return }
                 pushFailed(method.name, error)
             }
         }

@@ -166,13 +166,9 @@ public struct SessionMethod: Sendable {
             while (try? await reader.hasNext()) == true {
                 do {
                     let message = try reader.messageInHand()
-                    let metadata = reader.metadata
-                    if metadata.isEmpty {
-                        try await handler(message, context)
-                    } else {
-                        try await handler(message, context.with(metadata))
-                    }
+                    try await handler(message, reader.context(context))
                 } catch {
+                    if Task.isCancelled, reader.giveBack() { return }
                     session.pushFailed(context.method, error)
                 }
             }
@@ -189,6 +185,8 @@ public struct SessionContext: Sendable {
     /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The
     /// handler is cancelled then.
     public let deadline: MonotonicTime?
+    /// The push as the server's store knows it; nil where it is not durable.
+    public internal(set) var durableMessage: SessionDurableMessage?
     /// The session that the request came in.
     public let session: SessionServerEnd
     /// The server, which knows the other sessions.
@@ -201,14 +199,26 @@ public struct SessionContext: Sendable {
     /// The parts of the request; nil where it has none.
     let parts: SessionInbox?
 
-    func with(_ metadata: SessionMetadata) -> SessionContext {
+    func with(_ metadata: SessionMetadata, _ durableMessage: SessionDurableMessage?) -> SessionContext {
         var context = self
-        context.metadata = metadata
+        (context.metadata, context.durableMessage) = (metadata, durableMessage)
         return context
     }
 
     /// How long the client waits yet, at least 0; nil: as long as it takes.
     public var timeRemaining: Duration? { deadline.map { max($0 - session.engine.clock.now, .zero) } }
+}
+
+extension InboxReader {
+    /// The context of the message in hand.
+    ///
+    /// - Parameter context: what all messages of the method have in common.
+    @inline(__always)
+    func context(_ context: SessionContext) -> SessionContext {
+        let metadata = metadata
+        if metadata.isEmpty, context.session.storeID == nil { return context }
+        return context.with(metadata, durableMessage)
+    }
 }
 
 extension SessionContext {

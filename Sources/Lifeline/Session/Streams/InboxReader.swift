@@ -65,6 +65,19 @@ final class InboxReader<Message: DelimitedMessage> {
     @inline(__always)
     var metadata: SessionMetadata { messages?.run.metadata(position - 1) ?? [:] }
 
+    /// The message in hand as the store knows it; nil where it is not durable.
+    var durableMessage: SessionDurableMessage? {
+        guard let messages else { return nil }
+        return engine.durableMessage(messages.run.session, messages.run.entries[position - 1].place)
+    }
+
+    /// Leaves the message in hand unprocessed, so that its sender sends it again; returns false where it is not durable.
+    func giveBack() -> Bool {
+        guard durableMessage != nil else { return false }
+        position -= 1
+        return true
+    }
+
     /// Takes the messages that have come, at least one. Returns false at the end.
     ///
     /// - Throws: the inbox's end; `cancelled` when the task is.

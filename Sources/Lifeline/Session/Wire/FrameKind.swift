@@ -39,6 +39,9 @@ package struct FrameKind: RawRepresentable, Hashable, Sendable {
     /// The field of the kind's message that has its metadata.
     var metadataField: UInt32 { self == .push || self == .unplacedPush ? 2 : 5 }
 
+    /// The field of a push that has its number among the durable messages of its sender.
+    static var durableField: UInt32 { 4 }
+
     /// The lane in which frames of this kind have places; nil for frames without a place.
     package var lane: SessionLane? {
         switch rawValue {

@@ -42,6 +42,8 @@ package struct InboundMessage {
     package private(set) var hasParts = false
     /// 0: no limit.
     package private(set) var timeoutMilliseconds: UInt64 = 0
+    /// The number of a push among the durable messages of its sender; 0: it is not durable.
+    package private(set) var durable: UInt64 = 0
 
     @inline(__always) package var payload: UnsafeRawBufferPointer { payloadPart.bytes(of: body) }
     /// A response's message, which is UTF-8.
@@ -121,6 +123,7 @@ extension InboundMessage {
             case .varint(1): method = reader.uint32()
             case .delimited(2): try readMetadata(reader.bytesValue())
             case .delimited(3): payloadPart = Part(reader.bytesValue(), of: body)
+            case .varint(FrameKind.durableField): durable = reader.varint()
             default: reader.skip(tag)
             }
         }

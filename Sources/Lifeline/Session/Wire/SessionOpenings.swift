@@ -21,6 +21,8 @@ package struct ClientOpening: Equatable, Sendable {
     package var name: String
     /// For the server's decision whether to let the client in.
     package var metadata: [String: String]
+    /// The sender's store; nil: it has none.
+    package var store: StoreOpening?
 
     package init(
         minimumVersion: UInt32 = SessionVersion.lowest,
@@ -30,7 +32,8 @@ package struct ClientOpening: Equatable, Sendable {
         progress: OpeningProgress = OpeningProgress(),
         terms: SessionTerms,
         name: String = "",
-        metadata: [String: String] = [:]
+        metadata: [String: String] = [:],
+        store: StoreOpening? = nil
     ) {
         self.minimumVersion = minimumVersion
         self.maximumVersion = maximumVersion
@@ -40,6 +43,7 @@ package struct ClientOpening: Equatable, Sendable {
         self.terms = terms
         self.name = name
         self.metadata = metadata
+        self.store = store
     }
 
     /// Parses the message of a hello. Credentials of a wrong length name no session.
@@ -51,6 +55,7 @@ package struct ClientOpening: Equatable, Sendable {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         var (id, token, name) = (none, none, none)
         var metadata = OpeningMetadata()
+        var store: StoreOpening?
         var reader = FieldReader(body)
         while let tag = reader.next() {
             switch tag {
@@ -63,6 +68,7 @@ package struct ClientOpening: Equatable, Sendable {
             case .delimited(7): try terms.merge(reader.bytesValue())
             case .delimited(8): name = try reader.text()
             case .delimited(9): try metadata.add(reader.bytesValue())
+            case .delimited(10): store = try StoreOpening(parsing: reader.bytesValue())
             default: reader.skip(tag)
             }
         }
@@ -78,7 +84,8 @@ package struct ClientOpening: Equatable, Sendable {
             progress: progress,
             terms: try terms.terms(),
             name: String(decoding: name, as: UTF8.self),
-            metadata: metadata.entries
+            metadata: metadata.entries,
+            store: store
         )
     }
 
@@ -96,6 +103,7 @@ package struct ClientOpening: Equatable, Sendable {
             terms.append(field: 7, to: &body)
             if !name.isEmpty { FieldWriter.appendField(8, name, to: &body) }
             FieldWriter.metadataFields(metadata, field: 9, into: &body)
+            store?.append(field: 10, to: &body)
         }
     }
 }
@@ -114,6 +122,8 @@ package struct ServerOpening: Equatable, Sendable {
     package var progress: OpeningProgress
     package var terms: SessionTerms
     package var metadata: [String: String]
+    /// The sender's store; nil: it has none.
+    package var store: StoreOpening?
 
     package init(
         version: UInt32,
@@ -122,7 +132,8 @@ package struct ServerOpening: Equatable, Sendable {
         kept: Duration = .zero,
         progress: OpeningProgress = OpeningProgress(),
         terms: SessionTerms,
-        metadata: [String: String] = [:]
+        metadata: [String: String] = [:],
+        store: StoreOpening? = nil
     ) {
         self.version = version
         self.credentials = credentials
@@ -131,6 +142,7 @@ package struct ServerOpening: Equatable, Sendable {
         self.progress = progress
         self.terms = terms
         self.metadata = metadata
+        self.store = store
     }
 
     /// Parses the message of a welcome.
@@ -142,6 +154,7 @@ package struct ServerOpening: Equatable, Sendable {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         var (id, token) = (none, none)
         var metadata = OpeningMetadata()
+        var store: StoreOpening?
         var reader = FieldReader(body)
         while let tag = reader.next() {
             switch tag {
@@ -153,6 +166,7 @@ package struct ServerOpening: Equatable, Sendable {
             case .delimited(6): try progress.merge(reader.bytesValue())
             case .delimited(7): try terms.merge(reader.bytesValue())
             case .delimited(9): try metadata.add(reader.bytesValue())
+            case .delimited(10): store = try StoreOpening(parsing: reader.bytesValue())
             default: reader.skip(tag)
             }
         }
@@ -168,7 +182,8 @@ package struct ServerOpening: Equatable, Sendable {
             kept: Duration(wireMilliseconds: kept),
             progress: progress,
             terms: try terms.terms(),
-            metadata: metadata.entries
+            metadata: metadata.entries,
+            store: store
         )
     }
 
@@ -183,6 +198,7 @@ package struct ServerOpening: Equatable, Sendable {
             progress.append(field: 6, to: &body)
             terms.append(field: 7, to: &body)
             FieldWriter.metadataFields(metadata, field: 9, into: &body)
+            store?.append(field: 10, to: &body)
         }
     }
 }

@@ -77,6 +77,40 @@ package struct SessionTerms: Equatable, Sendable {
     }
 }
 
+/// The store of a side that keeps durable messages.
+package struct StoreOpening: Equatable, Sendable {
+    package let id: SessionStoreID
+    /// No durable message of the side's with a number up to this one comes any more.
+    package let floor: UInt64
+
+    package init(id: SessionStoreID, floor: UInt64) { (self.id, self.floor) = (id, floor) }
+
+    /// Reads one; nil where its id is none.
+    ///
+    /// - Throws: `.undecodable`
+    init?(parsing bytes: UnsafeRawBufferPointer) throws(SessionViolation) {
+        var (id, floor) = (UnsafeRawBufferPointer(start: nil, count: 0), UInt64(0))
+        var reader = FieldReader(bytes)
+        while let tag = reader.next() {
+            switch tag {
+            case .delimited(1): id = reader.bytesValue()
+            case .varint(2): floor = reader.varint()
+            default: reader.skip(tag)
+            }
+        }
+        try reader.finish()
+        guard let id = SessionStoreID(bytes: id) else { return nil }
+        self.init(id: id, floor: floor)
+    }
+
+    func append(field: UInt32, to bytes: inout [UInt8]) {
+        FieldWriter.appendMessage(field, to: &bytes) { store in
+            FieldWriter.appendField(1, id.bytes, to: &store)
+            FieldWriter.appendField(2, floor, to: &store)
+        }
+    }
+}
+
 /// How far a side is with the other side's frames when it opens a connection.
 package struct OpeningProgress: Equatable, Sendable {
     /// Every ordinary frame up to this place was processed.

@@ -30,6 +30,8 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case undecodable(String)
     /// Its push or response has more metadata, or more details, than a message may have.
     case tooManyEntries
+    /// It leaves out more numbers of durable messages than it may have under way.
+    case tooManyGaps
     /// It has not acknowledged thousands of urgent frames, which are processed as they come.
     case urgentFramesUnacknowledged
     /// It takes frames of so many bytes only.
@@ -67,6 +69,7 @@ package enum SessionViolation: Error, Hashable, Sendable {
         case .smallCredit: "The credit is less than \(SessionTerms.smallestCredit >> 10) KiB."
         case .undecodable(let reason): "A frame cannot be taken: \(reason)"
         case .tooManyEntries: "A message has more metadata or details than one may have."
+        case .tooManyGaps: "More numbers of durable messages were left out than may be under way."
         case .frameLimit(let count): "The longest frame that it takes has \(count) bytes, which is less than 4 KiB."
         case .urgentFramesUnacknowledged: "Thousands of urgent frames were not acknowledged."
         case .creditExceeded: "More of a method or a stream came than its credit allows."

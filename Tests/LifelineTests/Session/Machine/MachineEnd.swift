@@ -113,7 +113,7 @@ final class MachineEnd {
             waitingIDs.insert(id)
         case .dropped: message.outcome = .dropped
         case .closed, .exhausted: message.outcome = .unsent
-        case .tooLong, .badMethod: fail("a push was refused: \(offer)")
+        case .tooLong, .badMethod, .notDurable: fail("a push was refused: \(offer)")
         }
         sent[id] = message
     }

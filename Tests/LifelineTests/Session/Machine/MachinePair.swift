@@ -249,7 +249,7 @@ final class MachinePair {
                 if hasCome { return "push \(id) came, and was said to be expired" }
             case .unsent?, .refused?:
                 if hasCome { return "push \(id) came, and was said to be unsent" }
-            case .dropped?, .sent?, .inDoubt?: break
+            case .dropped?, .sent?, .inDoubt?, .kept?, .notStored?: break
             }
         }
         return nil

@@ -49,7 +49,69 @@ import Testing
         case .refuse(let goodbye):
             #expect(!goodbye.message.isEmpty)
             return "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
+        case .openStore: return "open the store"
+        case .endFirst(let session): return "end \(session) first"
         }
+    }
+
+    private func helloWithStore(
+        _ registry: inout Registry,
+        _ session: SessionCredentials? = nil,
+        storeIsOpen: Bool = false,
+        over connection: UInt64
+    ) -> String {
+        var hello = ClientOpening.test(session, attempt: connection)
+        hello.store = StoreOpening(id: SessionStoreID(SessionID(7, 7)), floor: 0)
+        let action = registry.receivedHello(
+            hello,
+            name: "",
+            over: connection,
+            storeIsOpen: storeIsOpen,
+            fresh: .test(connection),
+            makeSession: { _ in Int(connection) }
+        )
+        return switch action {
+        case .create(_, let session): "create \(session)"
+        case .resume(_, let session): "resume \(session)"
+        case .refuse(let goodbye): "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
+        case .openStore: "open the store"
+        case .endFirst(let session): "end \(session) first"
+        }
+    }
+
+    @Test func aStoreHasOneSessionAtATime() {
+        var configuration = SessionRegistryConfiguration()
+        configuration.hasStore = true
+        var registry = Registry(configuration, seed: 1)
+        let store = SessionStoreID(SessionID(7, 7))
+        #expect(helloWithStore(&registry, over: 1) == "open the store")
+        #expect(helloWithStore(&registry, over: 2) == "refuse draining", "the first is about to begin a session")
+        #expect(helloWithStore(&registry, storeIsOpen: true, over: 1) == "create 1")
+        #expect(helloWithStore(&registry, .test(1), over: 3) == "resume 1")
+        // The client was started again, and does not know its session.
+        #expect(helloWithStore(&registry, over: 4) == "end 1 first")
+        registry.ended(id(1))
+        #expect(helloWithStore(&registry, over: 4) == "end 1 first", "a handler of it still runs")
+        registry.nothingIsLeft(of: id(1), store)
+        #expect(helloWithStore(&registry, over: 4) == "open the store")
+        // Opening it fails.
+        var hello = ClientOpening.test(nil, attempt: 4)
+        hello.store = StoreOpening(id: store, floor: 0)
+        registry.storeNotOpened(over: 4, hello)
+        #expect(helloWithStore(&registry, over: 5) == "open the store")
+        #expect(helloWithStore(&registry, storeIsOpen: true, over: 5) == "create 5")
+    }
+
+    @Test func aSessionGoesOnWithItsStoreOnly() {
+        var configuration = SessionRegistryConfiguration()
+        configuration.hasStore = true
+        var registry = Registry(configuration, seed: 1)
+        #expect(hello(&registry, over: 1) == "create 1")
+        #expect(helloWithStore(&registry, .test(1), over: 2) == "open the store", "it began without a store")
+        // A server without a store heeds none.
+        registry = self.registry()
+        #expect(helloWithStore(&registry, over: 3) == "create 3")
+        #expect(helloWithStore(&registry, over: 4) == "create 4")
     }
 
     private func id(_ number: UInt64) -> SessionID { SessionCredentials.test(number).id }

@@ -61,9 +61,14 @@ struct FrameOracle {
             let hello = try ClientOpening(parsing: body)
             check(hello.attempt == oracle?.hello.attempt && hello.name == oracle?.hello.name, "hello")
             check(hello.progress.received == oracle?.hello.progress.received, "progress")
+            check(
+                hello.store?.id.bytes ?? [] == oracle.flatMap { Self.store($0.hello.store) } ?? [],
+                "store of a hello"
+            )
             check(hello.metadata.count == oracle?.hello.metadata.count, "metadata of a hello")
         case .welcome:
             let welcome = try ServerOpening(parsing: body)
+            check(welcome.store?.floor ?? 0 == (welcome.store == nil ? 0 : oracle?.welcome.store.floor), "floor")
             check(welcome.isResumed == oracle?.welcome.resumed, "resumed")
             check(welcome.version == oracle?.welcome.version, "version")
             check(welcome.progress.urgent == oracle?.welcome.progress.urgent, "progress")
@@ -82,6 +87,9 @@ struct FrameOracle {
         }
     }
 
+    /// The id of a store; nil where it has none.
+    private static func store(_ store: Lifeline_Session_V1_Store) -> [UInt8]? { store.id.count == 16 ? store.id : nil }
+
     /// What a message says, whichever code has read it.
     private struct Fields: Equatable {
         var serial: UInt32 = 0
@@ -89,6 +97,7 @@ struct FrameOracle {
         var status: UInt32 = 0
         var timeout: UInt64 = 0
         var hasParts = false
+        var durable: UInt64 = 0
         var payload: [UInt8] = []
         var text = ""
         var metadata: [String: String] = [:]
@@ -97,6 +106,7 @@ struct FrameOracle {
         init(_ message: InboundMessage) {
             (serial, method, status) = (message.serial, message.method, message.status)
             (timeout, hasParts) = (message.timeoutMilliseconds, message.hasParts)
+            durable = message.durable
             payload = [UInt8](message.payload)
             text = message.textString
             metadata = message.metadata
@@ -106,7 +116,7 @@ struct FrameOracle {
         init(_ frame: Lifeline_Session_V1_Frame) {
             switch frame.kind {
             case .push(let push), .unplacedPush(let push):
-                (method, payload) = (push.method, push.payload)
+                (method, payload, durable) = (push.method, push.payload, push.durable)
                 metadata = Self.dictionary(push.metadata)
             case .request(let request):
                 (serial, method, timeout) = (request.serial, request.method, request.timeoutMilliseconds)

@@ -35,6 +35,7 @@ import Testing
     @Test func aWelcomeComesBack() throws {
         var minimal = sampleServerOpening
         (minimal.isResumed, minimal.kept, minimal.progress, minimal.metadata) = (false, .zero, OpeningProgress(), [:])
+        minimal.store = nil
         for opening in [minimal, sampleServerOpening] {
             #expect(try welcome(frameBody(.welcome, wireBytes { opening.write(to: &$0) })) == opening)
         }
@@ -42,6 +43,13 @@ import Testing
         #expect(try welcome(frameBody(.welcome, wireBytes { minimal.write(to: &$0) })).kept == .milliseconds(1))
         minimal.kept = .seconds(-1)
         #expect(try welcome(frameBody(.welcome, wireBytes { minimal.write(to: &$0) })).kept == .zero)
+    }
+
+    @Test(arguments: [0, 15, 17]) func aStoreWithoutAnIDIsNone(count: Int) throws {
+        let id = [UInt8](repeating: 1, count: count)
+        let store = wireBytes { FieldWriter.appendMessage(10, to: &$0) { FieldWriter.appendField(1, id, to: &$0) } }
+        #expect(try hello(leastTerms + store).store == nil)
+        #expect(throws: SessionViolation.self) { try hello(leastTerms + [0x52, 1, 0x0A]) }
     }
 
     @Test func credentialsHave16Bytes() throws {

@@ -58,7 +58,8 @@ let sampleClientOpening = ClientOpening(
     progress: OpeningProgress(processed: 6, received: 700, urgent: 8),
     terms: sampleTerms,
     name: "Zoë",
-    metadata: ["a": "b", "c": ""]
+    metadata: ["a": "b", "c": ""],
+    store: StoreOpening(id: SessionStoreID(SessionID(9, 10)), floor: 300)
 )
 
 let sampleServerOpening = ServerOpening(
@@ -68,7 +69,8 @@ let sampleServerOpening = ServerOpening(
     kept: .seconds(60),
     progress: OpeningProgress(processed: 1, received: 1, urgent: 0),
     terms: sampleTerms,
-    metadata: ["motd": "Hello!"]
+    metadata: ["motd": "Hello!"],
+    store: StoreOpening(id: SessionStoreID(SessionID(11, 12)), floor: 0)
 )
 
 /// The bytes of a frame, with its length in front.

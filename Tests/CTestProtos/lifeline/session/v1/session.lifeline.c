@@ -48,59 +48,63 @@ static const char lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes[] =
     "\022A\012\025unplaced_request_part\0301 \001(\0132 .lifeli"
     "ne.session.v1.RequestPartH\000\022C\012\026unplaced_"
     "response_part\0302 \001(\0132!.lifeline.session.v"
-    "1.ResponsePartH\000B\006\012\004kind\042\304\002\012\005Hello\022\027\012\017mi"
+    "1.ResponsePartH\000B\006\012\004kind\042\357\002\012\005Hello\022\027\012\017mi"
     "nimum_version\030\001 \001(\015\022\027\012\017maximum_version\030\002"
     " \001(\015\022\022\012\012session_id\030\003 \001(\014\022\015\012\005token\030\004 \001(\014\022"
     "\017\012\007attempt\030\005 \001(\004\022/\012\010progress\030\006 \001(\0132\035.lif"
     "eline.session.v1.Progress\022)\012\005terms\030\007 \001(\013"
     "2\032.lifeline.session.v1.Terms\022\014\012\004name\030\010 \001"
     "(\011\022:\012\010metadata\030\011 \003(\0132(.lifeline.session."
-    "v1.Hello.MetadataEntry\032/\012\015MetadataEntry\022"
-    "\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\264\002\012\007Welc"
-    "ome\022\017\012\007version\030\001 \001(\015\022\022\012\012session_id\030\002 \001(\014"
-    "\022\015\012\005token\030\003 \001(\014\022\017\012\007resumed\030\004 \001(\010\022\031\012\021kept"
-    "_milliseconds\030\005 \001(\004\022/\012\010progress\030\006 \001(\0132\035."
-    "lifeline.session.v1.Progress\022)\012\005terms\030\007 "
-    "\001(\0132\032.lifeline.session.v1.Terms\022<\012\010metad"
-    "ata\030\011 \003(\0132*.lifeline.session.v1.Welcome."
-    "MetadataEntry\032/\012\015MetadataEntry\022\013\012\003key\030\001 "
-    "\001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\077\012\010Progress\022\021\012\011pr"
-    "ocessed\030\001 \001(\004\022\020\012\010received\030\002 \001(\004\022\016\012\006urgen"
-    "t\030\003 \001(\004\042u\012\005Terms\022\025\012\015window_frames\030\001 \001(\015\022"
-    "\024\012\014window_bytes\030\002 \001(\004\022\016\012\006credit\030\003 \001(\004\022\030\012"
-    "\020maximum_requests\030\004 \001(\015\022\025\012\015maximum_frame"
-    "\030\005 \001(\015\042\204\002\012\007Goodbye\022/\012\004code\030\001 \001(\0162!.lifel"
-    "ine.session.v1.Goodbye.Code\022\017\012\007message\030\002"
-    " \001(\011\022\032\012\022pause_milliseconds\030\003 \001(\004\042\232\001\012\004Cod"
-    "e\022\024\012\020CODE_UNSPECIFIED\020\000\022\017\012\013CODE_CLOSED\020\001"
-    "\022\021\012\015CODE_DRAINING\020\002\022\021\012\015CODE_REPLACED\020\003\022\020"
-    "\012\014CODE_REFUSED\020\004\022\020\012\014CODE_VERSION\020\005\022\022\012\016CO"
-    "DE_VIOLATION\020\006\022\015\012\011CODE_FULL\020\007\042\026\012\004Ping\022\016\012"
-    "\006number\030\001 \001(\004\042\026\012\004Pong\022\016\012\006number\030\001 \001(\004\042C\012"
-    "\017Acknowledgement\022\020\012\010ordinary\030\001 \001(\004\022\016\012\006ur"
-    "gent\030\002 \001(\004\022\016\012\006ranges\030\003 \003(\004\042J\012\006Credit\022\016\012\006"
-    "method\030\001 \001(\015\022\017\012\007request\030\002 \001(\015\022\020\012\010respons"
-    "e\030\003 \001(\015\022\015\012\005bytes\030\004 \001(\004\042&\012\006Method\022\016\012\006numb"
-    "er\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\223\001\012\004Push\022\016\012\006metho"
-    "d\030\001 \001(\015\0229\012\010metadata\030\002 \003(\0132'.lifeline.ses"
-    "sion.v1.Push.MetadataEntry\022\017\012\007payload\030\003 "
+    "v1.Hello.MetadataEntry\022)\012\005store\030\012 \001(\0132\032."
+    "lifeline.session.v1.Store\032/\012\015MetadataEnt"
+    "ry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\337\002\012\007W"
+    "elcome\022\017\012\007version\030\001 \001(\015\022\022\012\012session_id\030\002 "
+    "\001(\014\022\015\012\005token\030\003 \001(\014\022\017\012\007resumed\030\004 \001(\010\022\031\012\021k"
+    "ept_milliseconds\030\005 \001(\004\022/\012\010progress\030\006 \001(\013"
+    "2\035.lifeline.session.v1.Progress\022)\012\005terms"
+    "\030\007 \001(\0132\032.lifeline.session.v1.Terms\022<\012\010me"
+    "tadata\030\011 \003(\0132*.lifeline.session.v1.Welco"
+    "me.MetadataEntry\022)\012\005store\030\012 \001(\0132\032.lifeli"
+    "ne.session.v1.Store\032/\012\015MetadataEntry\022\013\012\003"
+    "key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\042\012\005Store\022\012\012"
+    "\002id\030\001 \001(\014\022\015\012\005floor\030\002 \001(\004\042\077\012\010Progress\022\021\012\011"
+    "processed\030\001 \001(\004\022\020\012\010received\030\002 \001(\004\022\016\012\006urg"
+    "ent\030\003 \001(\004\042u\012\005Terms\022\025\012\015window_frames\030\001 \001("
+    "\015\022\024\012\014window_bytes\030\002 \001(\004\022\016\012\006credit\030\003 \001(\004\022"
+    "\030\012\020maximum_requests\030\004 \001(\015\022\025\012\015maximum_fra"
+    "me\030\005 \001(\015\042\204\002\012\007Goodbye\022/\012\004code\030\001 \001(\0162!.lif"
+    "eline.session.v1.Goodbye.Code\022\017\012\007message"
+    "\030\002 \001(\011\022\032\012\022pause_milliseconds\030\003 \001(\004\042\232\001\012\004C"
+    "ode\022\024\012\020CODE_UNSPECIFIED\020\000\022\017\012\013CODE_CLOSED"
+    "\020\001\022\021\012\015CODE_DRAINING\020\002\022\021\012\015CODE_REPLACED\020\003"
+    "\022\020\012\014CODE_REFUSED\020\004\022\020\012\014CODE_VERSION\020\005\022\022\012\016"
+    "CODE_VIOLATION\020\006\022\015\012\011CODE_FULL\020\007\042\026\012\004Ping\022"
+    "\016\012\006number\030\001 \001(\004\042\026\012\004Pong\022\016\012\006number\030\001 \001(\004\042"
+    "C\012\017Acknowledgement\022\020\012\010ordinary\030\001 \001(\004\022\016\012\006"
+    "urgent\030\002 \001(\004\022\016\012\006ranges\030\003 \003(\004\042J\012\006Credit\022\016"
+    "\012\006method\030\001 \001(\015\022\017\012\007request\030\002 \001(\015\022\020\012\010respo"
+    "nse\030\003 \001(\015\022\015\012\005bytes\030\004 \001(\004\042&\012\006Method\022\016\012\006nu"
+    "mber\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\244\001\012\004Push\022\016\012\006met"
+    "hod\030\001 \001(\015\0229\012\010metadata\030\002 \003(\0132'.lifeline.s"
+    "ession.v1.Push.MetadataEntry\022\017\012\007payload\030"
+    "\003 \001(\014\022\017\012\007durable\030\004 \001(\004\032/\012\015MetadataEntry\022"
+    "\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\335\001\012\007Requ"
+    "est\022\034\012\024timeout_milliseconds\030\001 \001(\004\022\016\012\006ser"
+    "ial\030\002 \001(\015\022\016\012\006method\030\003 \001(\015\022\024\012\014parts_follo"
+    "w\030\004 \001(\010\022<\012\010metadata\030\005 \003(\0132*.lifeline.ses"
+    "sion.v1.Request.MetadataEntry\022\017\012\007payload"
+    "\030\006 \001(\014\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005"
+    "value\030\002 \001(\011:\0028\001\042.\012\013RequestPart\022\016\012\006serial"
+    "\030\001 \001(\015\022\017\012\007payload\030\002 \001(\014\042\034\012\012RequestEnd\022\016\012"
+    "\006serial\030\001 \001(\015\042/\012\014ResponsePart\022\016\012\006serial\030"
+    "\001 \001(\015\022\017\012\007payload\030\002 \001(\014\042\343\001\012\010Response\022\016\012\006s"
+    "erial\030\001 \001(\015\022\016\012\006status\030\002 \001(\015\022\017\012\007message\030\003"
+    " \001(\011\022%\012\007details\030\004 \003(\0132\024.google.protobuf."
+    "Any\022=\012\010metadata\030\005 \003(\0132+.lifeline.session"
+    ".v1.Response.MetadataEntry\022\017\012\007payload\030\006 "
     "\001(\014\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005val"
-    "ue\030\002 \001(\011:\0028\001\042\335\001\012\007Request\022\034\012\024timeout_mill"
-    "iseconds\030\001 \001(\004\022\016\012\006serial\030\002 \001(\015\022\016\012\006method"
-    "\030\003 \001(\015\022\024\012\014parts_follow\030\004 \001(\010\022<\012\010metadata"
-    "\030\005 \003(\0132*.lifeline.session.v1.Request.Met"
-    "adataEntry\022\017\012\007payload\030\006 \001(\014\032/\012\015MetadataE"
-    "ntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042.\012\013"
-    "RequestPart\022\016\012\006serial\030\001 \001(\015\022\017\012\007payload\030\002"
-    " \001(\014\042\034\012\012RequestEnd\022\016\012\006serial\030\001 \001(\015\042/\012\014Re"
-    "sponsePart\022\016\012\006serial\030\001 \001(\015\022\017\012\007payload\030\002 "
-    "\001(\014\042\343\001\012\010Response\022\016\012\006serial\030\001 \001(\015\022\016\012\006stat"
-    "us\030\002 \001(\015\022\017\012\007message\030\003 \001(\011\022%\012\007details\030\004 \003"
-    "(\0132\024.google.protobuf.Any\022=\012\010metadata\030\005 \003"
-    "(\0132+.lifeline.session.v1.Response.Metada"
-    "taEntry\022\017\012\007payload\030\006 \001(\014\032/\012\015MetadataEntr"
-    "y\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\030\012\006Can"
-    "cel\022\016\012\006serial\030\001 \001(\015\042\007\012\005Blankb\006proto3";
+    "ue\030\002 \001(\011:\0028\001\042\030\012\006Cancel\022\016\012\006serial\030\001 \001(\015\042\007"
+    "\012\005Blankb\006proto3";
 extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
 static const LifelineFile *const lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
@@ -111,6 +115,7 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2
     &lifeline__session__v1__hello__metadata_entry_x7952adb1__table,
     &lifeline__session__v1__welcome__table,
     &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table,
+    &lifeline__session__v1__store__table,
     &lifeline__session__v1__progress__table,
     &lifeline__session__v1__terms__table,
     &lifeline__session__v1__goodbye__table,
@@ -132,9 +137,9 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2
     &lifeline__session__v1__blank__table,
 };
 const LifelineFile lifeline_file_lifeline_2fsession_2fv1_2fsession = {
-    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3236,
+    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3375,
     .dependencies = lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies, .dependency_count = 1,
-    .messages = lifeline_file_lifeline_2fsession_2fv1_2fsession_messages, .message_count = 24};
+    .messages = lifeline_file_lifeline_2fsession_2fv1_2fsession_messages, .message_count = 25};
 
 static const Lifeline__Session__V1__Frame lifeline__session__v1__frame__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__frame__descriptor)};
 static const LifelineField lifeline__session__v1__frame__fields[] = {
@@ -323,18 +328,23 @@ static const LifelineField lifeline__session__v1__hello__fields[] = {
      .offset = offsetof(Lifeline__Session__V1__Hello, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Hello, n_metadata), .encoded_tag = 0x4a00000000000001,
      .message = &lifeline__session__v1__hello__metadata_entry_x7952adb1__table, .enumeration = NULL},
+    {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Session__V1__Hello, store),
+     .quantifier_offset = 0, .encoded_tag = 0x5200000000000001,
+     .message = &lifeline__session__v1__store__table, .enumeration = NULL},
 };
-static const char lifeline__session__v1__hello__name_text[] = "minimum_version\000minimumVersion\000maximum_version\000maximumVersion\000session_id\000sessionId\000token\000attempt\000progress\000terms\000name\000metadata";
-static const LifelineName lifeline__session__v1__hello__name_entries[] = {{0, 15}, {16, 14}, {31, 15}, {47, 14}, {62, 10}, {73, 9}, {83, 5}, {83, 5}, {89, 7}, {89, 7}, {97, 8}, {97, 8}, {106, 5}, {106, 5}, {112, 4}, {112, 4}, {117, 8}, {117, 8}};
-static const uint32_t lifeline__session__v1__hello__name_order[] = {14, 12, 6, 8, 16, 10, 5, 4, 3, 1, 2, 0};
+static const char lifeline__session__v1__hello__name_text[] = "minimum_version\000minimumVersion\000maximum_version\000maximumVersion\000session_id\000sessionId\000token\000attempt\000progress\000terms\000name\000metadata\000store";
+static const LifelineName lifeline__session__v1__hello__name_entries[] = {{0, 15}, {16, 14}, {31, 15}, {47, 14}, {62, 10}, {73, 9}, {83, 5}, {83, 5}, {89, 7}, {89, 7}, {97, 8}, {97, 8}, {106, 5}, {106, 5}, {112, 4}, {112, 4}, {117, 8}, {117, 8}, {126, 5}, {126, 5}};
+static const uint32_t lifeline__session__v1__hello__name_order[] = {14, 18, 12, 6, 8, 16, 10, 5, 4, 3, 1, 2, 0};
 const LifelineMessageTable lifeline__session__v1__hello__table = {
     .full_name = "lifeline.session.v1.Hello",
     .default_instance = &lifeline__session__v1__hello__default,
     .fields = lifeline__session__v1__hello__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 9,
-    .dense_count = 9,
+    .field_count = 10,
+    .dense_count = 10,
     .size = sizeof(Lifeline__Session__V1__Hello),
     .flags = 0,
     .dispatch = {
@@ -347,8 +357,9 @@ const LifelineMessageTable lifeline__session__v1__hello__table = {
         [7] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x3A, 6, offsetof(Lifeline__Session__V1__Hello, terms), 0),
         [8] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x42, 0, offsetof(Lifeline__Session__V1__Hello, name), 0),
         [9] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x4A, 8, offsetof(Lifeline__Session__V1__Hello, metadata), offsetof(Lifeline__Session__V1__Hello, n_metadata)),
+        [10] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x52, 9, offsetof(Lifeline__Session__V1__Hello, store), 0),
     },
-    .names = {.text = lifeline__session__v1__hello__name_text, .names = lifeline__session__v1__hello__name_entries, .order = lifeline__session__v1__hello__name_order, .order_count = 12},
+    .names = {.text = lifeline__session__v1__hello__name_text, .names = lifeline__session__v1__hello__name_entries, .order = lifeline__session__v1__hello__name_order, .order_count = 13},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -432,17 +443,22 @@ static const LifelineField lifeline__session__v1__welcome__fields[] = {
      .offset = offsetof(Lifeline__Session__V1__Welcome, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Welcome, n_metadata), .encoded_tag = 0x4a00000000000001,
      .message = &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table, .enumeration = NULL},
+    {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Session__V1__Welcome, store),
+     .quantifier_offset = 0, .encoded_tag = 0x5200000000000001,
+     .message = &lifeline__session__v1__store__table, .enumeration = NULL},
 };
-static const char lifeline__session__v1__welcome__name_text[] = "version\000session_id\000sessionId\000token\000resumed\000kept_milliseconds\000keptMilliseconds\000progress\000terms\000metadata";
-static const LifelineName lifeline__session__v1__welcome__name_entries[] = {{0, 7}, {0, 7}, {8, 10}, {19, 9}, {29, 5}, {29, 5}, {35, 7}, {35, 7}, {43, 17}, {61, 16}, {78, 8}, {78, 8}, {87, 5}, {87, 5}, {93, 8}, {93, 8}};
-static const uint32_t lifeline__session__v1__welcome__name_order[] = {12, 4, 6, 0, 14, 10, 3, 2, 9, 8};
+static const char lifeline__session__v1__welcome__name_text[] = "version\000session_id\000sessionId\000token\000resumed\000kept_milliseconds\000keptMilliseconds\000progress\000terms\000metadata\000store";
+static const LifelineName lifeline__session__v1__welcome__name_entries[] = {{0, 7}, {0, 7}, {8, 10}, {19, 9}, {29, 5}, {29, 5}, {35, 7}, {35, 7}, {43, 17}, {61, 16}, {78, 8}, {78, 8}, {87, 5}, {87, 5}, {93, 8}, {93, 8}, {102, 5}, {102, 5}};
+static const uint32_t lifeline__session__v1__welcome__name_order[] = {16, 12, 4, 6, 0, 14, 10, 3, 2, 9, 8};
 const LifelineMessageTable lifeline__session__v1__welcome__table = {
     .full_name = "lifeline.session.v1.Welcome",
     .default_instance = &lifeline__session__v1__welcome__default,
     .fields = lifeline__session__v1__welcome__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 8,
+    .field_count = 9,
     .dense_count = 7,
     .size = sizeof(Lifeline__Session__V1__Welcome),
     .flags = 0,
@@ -455,8 +471,9 @@ const LifelineMessageTable lifeline__session__v1__welcome__table = {
         [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Lifeline__Session__V1__Welcome, progress), 0),
         [7] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x3A, 6, offsetof(Lifeline__Session__V1__Welcome, terms), 0),
         [9] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x4A, 7, offsetof(Lifeline__Session__V1__Welcome, metadata), offsetof(Lifeline__Session__V1__Welcome, n_metadata)),
+        [10] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x52, 8, offsetof(Lifeline__Session__V1__Welcome, store), 0),
     },
-    .names = {.text = lifeline__session__v1__welcome__name_text, .names = lifeline__session__v1__welcome__name_entries, .order = lifeline__session__v1__welcome__name_order, .order_count = 10},
+    .names = {.text = lifeline__session__v1__welcome__name_text, .names = lifeline__session__v1__welcome__name_entries, .order = lifeline__session__v1__welcome__name_order, .order_count = 11},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -495,6 +512,40 @@ const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry_x8ce04
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value), 0),
     },
     .names = {.text = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_text, .names = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_entries, .order = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
+};
+
+static const Lifeline__Session__V1__Store lifeline__session__v1__store__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__store__descriptor)};
+static const LifelineField lifeline__session__v1__store__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Session__V1__Store, id),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Session__V1__Store, floor),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__session__v1__store__name_text[] = "id\000floor";
+static const LifelineName lifeline__session__v1__store__name_entries[] = {{0, 2}, {0, 2}, {3, 5}, {3, 5}};
+static const uint32_t lifeline__session__v1__store__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__store__table = {
+    .full_name = "lifeline.session.v1.Store",
+    .default_instance = &lifeline__session__v1__store__default,
+    .fields = lifeline__session__v1__store__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Session__V1__Store),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Store, id), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Session__V1__Store, floor), 0),
+    },
+    .names = {.text = lifeline__session__v1__store__name_text, .names = lifeline__session__v1__store__name_entries, .order = lifeline__session__v1__store__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -823,26 +874,32 @@ static const LifelineField lifeline__session__v1__push__fields[] = {
      .offset = offsetof(Lifeline__Session__V1__Push, payload),
      .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
      .message = NULL, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Session__V1__Push, durable),
+     .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__push__name_text[] = "method\000metadata\000payload";
-static const LifelineName lifeline__session__v1__push__name_entries[] = {{0, 6}, {0, 6}, {7, 8}, {7, 8}, {16, 7}, {16, 7}};
-static const uint32_t lifeline__session__v1__push__name_order[] = {0, 4, 2};
+static const char lifeline__session__v1__push__name_text[] = "method\000metadata\000payload\000durable";
+static const LifelineName lifeline__session__v1__push__name_entries[] = {{0, 6}, {0, 6}, {7, 8}, {7, 8}, {16, 7}, {16, 7}, {24, 7}, {24, 7}};
+static const uint32_t lifeline__session__v1__push__name_order[] = {0, 6, 4, 2};
 const LifelineMessageTable lifeline__session__v1__push__table = {
     .full_name = "lifeline.session.v1.Push",
     .default_instance = &lifeline__session__v1__push__default,
     .fields = lifeline__session__v1__push__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 3,
-    .dense_count = 3,
+    .field_count = 4,
+    .dense_count = 4,
     .size = sizeof(Lifeline__Session__V1__Push),
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Lifeline__Session__V1__Push, method), 0),
         [2] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x12, 1, offsetof(Lifeline__Session__V1__Push, metadata), offsetof(Lifeline__Session__V1__Push, n_metadata)),
         [3] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x1A, 0, offsetof(Lifeline__Session__V1__Push, payload), 0),
+        [4] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x20, 0, offsetof(Lifeline__Session__V1__Push, durable), 0),
     },
-    .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 3},
+    .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 4},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 

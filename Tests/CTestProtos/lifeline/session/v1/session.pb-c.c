@@ -345,7 +345,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__hello__metadata_entry_x7
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__hello__field_descriptors[9] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__hello__field_descriptors[10] =
 {
   {
     "minimum_version",
@@ -455,6 +455,18 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__hello__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "store",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Hello, store),
+    &lifeline__session__v1__store__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned lifeline__session__v1__hello__field_indices_by_name[] = {
   4,   /* field[4] = attempt */
@@ -464,13 +476,14 @@ static const unsigned lifeline__session__v1__hello__field_indices_by_name[] = {
   7,   /* field[7] = name */
   5,   /* field[5] = progress */
   2,   /* field[2] = session_id */
+  9,   /* field[9] = store */
   6,   /* field[6] = terms */
   3,   /* field[3] = token */
 };
 static const ProtobufCIntRange lifeline__session__v1__hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor lifeline__session__v1__hello__descriptor =
 {
@@ -480,7 +493,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__hello__descriptor =
   "Lifeline__Session__V1__Hello",
   "lifeline.session.v1",
   sizeof(Lifeline__Session__V1__Hello),
-  9,
+  10,
   lifeline__session__v1__hello__field_descriptors,
   lifeline__session__v1__hello__field_indices_by_name,
   1,  lifeline__session__v1__hello__number_ranges,
@@ -538,7 +551,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__welcome__metadata_entry_
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__field_descriptors[8] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__field_descriptors[9] =
 {
   {
     "version",
@@ -636,6 +649,18 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "store",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Welcome, store),
+    &lifeline__session__v1__store__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned lifeline__session__v1__welcome__field_indices_by_name[] = {
   4,   /* field[4] = kept_milliseconds */
@@ -643,6 +668,7 @@ static const unsigned lifeline__session__v1__welcome__field_indices_by_name[] = 
   5,   /* field[5] = progress */
   3,   /* field[3] = resumed */
   1,   /* field[1] = session_id */
+  8,   /* field[8] = store */
   6,   /* field[6] = terms */
   2,   /* field[2] = token */
   0,   /* field[0] = version */
@@ -651,7 +677,7 @@ static const ProtobufCIntRange lifeline__session__v1__welcome__number_ranges[2 +
 {
   { 1, 0 },
   { 9, 7 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor lifeline__session__v1__welcome__descriptor =
 {
@@ -661,10 +687,61 @@ const ProtobufCMessageDescriptor lifeline__session__v1__welcome__descriptor =
   "Lifeline__Session__V1__Welcome",
   "lifeline.session.v1",
   sizeof(Lifeline__Session__V1__Welcome),
-  8,
+  9,
   lifeline__session__v1__welcome__field_descriptors,
   lifeline__session__v1__welcome__field_indices_by_name,
   2,  lifeline__session__v1__welcome__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__session__v1__store__field_descriptors[2] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Store, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "floor",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Store, floor),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__session__v1__store__field_indices_by_name[] = {
+  1,   /* field[1] = floor */
+  0,   /* field[0] = id */
+};
+static const ProtobufCIntRange lifeline__session__v1__store__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__session__v1__store__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.session.v1.Store",
+  "Store",
+  "Lifeline__Session__V1__Store",
+  "lifeline.session.v1",
+  sizeof(Lifeline__Session__V1__Store),
+  2,
+  lifeline__session__v1__store__field_descriptors,
+  lifeline__session__v1__store__field_indices_by_name,
+  1,  lifeline__session__v1__store__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1205,7 +1282,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry_x68
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descriptors[3] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descriptors[4] =
 {
   {
     "method",
@@ -1243,8 +1320,21 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "durable",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Push, durable),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned lifeline__session__v1__push__field_indices_by_name[] = {
+  3,   /* field[3] = durable */
   1,   /* field[1] = metadata */
   0,   /* field[0] = method */
   2,   /* field[2] = payload */
@@ -1252,7 +1342,7 @@ static const unsigned lifeline__session__v1__push__field_indices_by_name[] = {
 static const ProtobufCIntRange lifeline__session__v1__push__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
 {
@@ -1262,7 +1352,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
   "Lifeline__Session__V1__Push",
   "lifeline.session.v1",
   sizeof(Lifeline__Session__V1__Push),
-  3,
+  4,
   lifeline__session__v1__push__field_descriptors,
   lifeline__session__v1__push__field_indices_by_name,
   1,  lifeline__session__v1__push__number_ranges,

@@ -25,6 +25,10 @@ extern const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__welcome__metadata_entry_x8ce04c65__get_table(void) {
     return &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table;
 }
+extern const LifelineMessageTable lifeline__session__v1__store__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__store__get_table(void) {
+    return &lifeline__session__v1__store__table;
+}
 extern const LifelineMessageTable lifeline__session__v1__progress__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__progress__get_table(void) {
     return &lifeline__session__v1__progress__table;

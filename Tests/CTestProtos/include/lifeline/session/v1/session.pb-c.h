@@ -21,6 +21,7 @@ typedef struct Lifeline__Session__V1__Hello Lifeline__Session__V1__Hello;
 typedef struct Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 Lifeline__Session__V1__Hello__MetadataEntryX7952adb1;
 typedef struct Lifeline__Session__V1__Welcome Lifeline__Session__V1__Welcome;
 typedef struct Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65;
+typedef struct Lifeline__Session__V1__Store Lifeline__Session__V1__Store;
 typedef struct Lifeline__Session__V1__Progress Lifeline__Session__V1__Progress;
 typedef struct Lifeline__Session__V1__Terms Lifeline__Session__V1__Terms;
 typedef struct Lifeline__Session__V1__Goodbye Lifeline__Session__V1__Goodbye;
@@ -128,10 +129,11 @@ struct  Lifeline__Session__V1__Hello
   ProtobufCBinaryData name;
   size_t n_metadata;
   Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 **metadata;
+  Lifeline__Session__V1__Store *store;
 };
 #define LIFELINE__SESSION__V1__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__hello__descriptor) \
-    , 0, 0, {0,NULL}, {0,NULL}, 0, NULL, NULL, {0,NULL}, 0,NULL }
+    , 0, 0, {0,NULL}, {0,NULL}, 0, NULL, NULL, {0,NULL}, 0,NULL, NULL }
 
 
 struct  Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65
@@ -157,10 +159,22 @@ struct  Lifeline__Session__V1__Welcome
   Lifeline__Session__V1__Terms *terms;
   size_t n_metadata;
   Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 **metadata;
+  Lifeline__Session__V1__Store *store;
 };
 #define LIFELINE__SESSION__V1__WELCOME__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__welcome__descriptor) \
-    , 0, {0,NULL}, {0,NULL}, 0, 0, NULL, NULL, 0,NULL }
+    , 0, {0,NULL}, {0,NULL}, 0, 0, NULL, NULL, 0,NULL, NULL }
+
+
+struct  Lifeline__Session__V1__Store
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData id;
+  uint64_t floor;
+};
+#define LIFELINE__SESSION__V1__STORE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__store__descriptor) \
+    , {0,NULL}, 0 }
 
 
 struct  Lifeline__Session__V1__Progress
@@ -276,10 +290,11 @@ struct  Lifeline__Session__V1__Push
   size_t n_metadata;
   Lifeline__Session__V1__Push__MetadataEntryX685fdc95 **metadata;
   ProtobufCBinaryData payload;
+  uint64_t durable;
 };
 #define LIFELINE__SESSION__V1__PUSH__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__push__descriptor) \
-    , 0, 0,NULL, {0,NULL} }
+    , 0, 0,NULL, {0,NULL}, 0 }
 
 
 struct  Lifeline__Session__V1__Request__MetadataEntryX590bd5cc
@@ -405,6 +420,9 @@ typedef void (*Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65_Closure)
 typedef void (*Lifeline__Session__V1__Welcome_Closure)
                  (const Lifeline__Session__V1__Welcome *message,
                   void *closure_data);
+typedef void (*Lifeline__Session__V1__Store_Closure)
+                 (const Lifeline__Session__V1__Store *message,
+                  void *closure_data);
 typedef void (*Lifeline__Session__V1__Progress_Closure)
                  (const Lifeline__Session__V1__Progress *message,
                   void *closure_data);
@@ -473,6 +491,7 @@ extern const ProtobufCMessageDescriptor lifeline__session__v1__hello__descriptor
 extern const ProtobufCMessageDescriptor lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__welcome__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__store__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__progress__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__terms__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__goodbye__descriptor;

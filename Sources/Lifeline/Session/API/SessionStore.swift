@@ -1,0 +1,130 @@
+/// Keeps what is to survive the process of a client or a server: messages that are sent with
+/// `SessionDelivery.durable`, and which of the peer's such messages were processed.
+///
+/// `LifelineStore` has one, in a SQLite file. Another one keeps four things, and knows nothing of messages:
+///
+/// - **Its id**, made once of random bits.
+/// - **Groups** of messages for each peer, by the number of their first message. A group is bytes.
+/// - For each peer, **the next number**: that behind the last message of all groups that were ever added, of those that
+///   were removed, too.
+/// - For each sender of messages to this side, **the numbers** that were processed, as bytes.
+///
+/// A table for each of the three in PostgreSQL, for example, is enough: `commit` is one transaction. A fourth one, of
+/// **marks**, has handlers write with exactly one effect: see ``SessionDurableMessage``.
+///
+/// One process at a time uses a store, for one client or one server. Calls for one peer come one after the other;
+/// those for several peers of a server may come side by side.
+public protocol SessionStore: Sendable {
+    /// Names the store to the other side, which remembers by it what it has processed.
+    var id: SessionStoreID { get }
+
+    /// What is kept for a peer, and what it has sent.
+    ///
+    /// - Parameter peer: the store of a server's client; nil for a client, whose only peer is the server.
+    /// - Throws: `StoreError`.
+    func content(for peer: SessionStoreID?) async throws(StoreError) -> SessionStoreContent
+
+    /// The groups for a peer from a number on, in order: as many as have so many bytes, and at least one where there
+    /// is any.
+    ///
+    /// - Throws: `StoreError`.
+    func groups(
+        for peer: SessionStoreID?,
+        from number: UInt64,
+        byteCount: Int
+    ) async throws(StoreError) -> [SessionStoreGroup]
+
+    /// Makes all of the changes or none. When it returns they survive a loss of power.
+    ///
+    /// - Throws: `StoreError`: none was made.
+    func commit(_ changes: SessionStoreChanges, for peer: SessionStoreID?) async throws(StoreError)
+}
+
+/// 128 random bits that name a store. Who knows them can claim to be its owner, so that they are shown nowhere.
+public struct SessionStoreID: Hashable, Sendable {
+    package let id: SessionID
+
+    package init(_ id: SessionID) { self.id = id }
+
+    /// Makes one that nobody can guess.
+    public static func random() -> SessionStoreID {
+        var generator = SystemRandomNumberGenerator()
+        return SessionStoreID(SessionID(generator.next(), generator.next()))
+    }
+
+    /// Reads one as it was kept; nil when these are not 16 bytes.
+    public init?(bytes: some Collection<UInt8>) {
+        guard let id = SessionID(bytes) else { return nil }
+        self.id = id
+    }
+
+    /// 16 bytes, to be kept.
+    public var bytes: [UInt8] { id.bytes }
+}
+
+extension SessionStoreID: CustomStringConvertible, CustomReflectable {
+    /// Nothing of the secret.
+    public var description: String { "(secret)" }
+    /// Nothing of the secret.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Messages that were added to a store together.
+public struct SessionStoreGroup: Sendable, Equatable {
+    /// The number of the first message.
+    public let first: UInt64
+    /// How many messages there are.
+    public let count: Int
+    /// The messages, in a form that only Lifeline reads.
+    public let bytes: [UInt8]
+
+    /// Makes a group of what was kept.
+    public init(first: UInt64, count: Int, bytes: [UInt8]) {
+        (self.first, self.count, self.bytes) = (first, count, bytes)
+    }
+}
+
+/// What a store has for a peer when it is opened.
+public struct SessionStoreContent: Sendable {
+    /// The number of the first message that is kept; `next` where none is.
+    public var first: UInt64
+    /// The number of the next message; 1 in a new store.
+    public var next: UInt64
+    /// How many bytes the groups have.
+    public var byteCount: Int
+    /// The numbers that were processed, by the stores of those who sent them: of a peer its own; for a client those of
+    /// all servers.
+    public var processed: [SessionStoreID: [UInt8]]
+    /// The numbers that handlers have marked, by the same; empty in a store without marks.
+    public var marked: [SessionStoreID: [UInt64]]
+
+    /// Makes the content of what was kept.
+    public init(
+        first: UInt64 = 1,
+        next: UInt64 = 1,
+        byteCount: Int = 0,
+        processed: [SessionStoreID: [UInt8]] = [:],
+        marked: [SessionStoreID: [UInt64]] = [:]
+    ) {
+        (self.first, self.next, self.byteCount) = (first, next, byteCount)
+        (self.processed, self.marked) = (processed, marked)
+    }
+}
+
+/// What changes in a store at once.
+public struct SessionStoreChanges: Sendable, Equatable {
+    /// Messages for the peer, behind all others.
+    public var added: SessionStoreGroup?
+    /// Groups that are not needed any more, by the numbers of their first messages.
+    public var removed: [UInt64] = []
+    /// The numbers that were processed, by the stores of those who sent them. They take the place of older ones.
+    public var processed: [SessionStoreID: [UInt8]] = [:]
+    /// Marks that are not needed any more, as `processed` has their numbers.
+    public var unmarked: [SessionStoreID: [UInt64]] = [:]
+
+    /// Makes no changes.
+    public init() {}
+
+    /// Whether nothing changes.
+    public var isEmpty: Bool { added == nil && removed.isEmpty && processed.isEmpty && unmarked.isEmpty }
+}

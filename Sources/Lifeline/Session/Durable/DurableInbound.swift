@@ -1,0 +1,162 @@
+/// The durable messages of peers, from when they come until the store knows that they were processed. Only then the
+/// peer is told, as it forgets them with that.
+package struct DurableInbound: Sendable {
+    /// A message, by who has sent it.
+    package struct Mark: Hashable, Sendable {
+        package let sender: SessionStoreID
+        package let number: UInt64
+    }
+
+    /// A place in the ordinary lane of one of the sessions.
+    package struct Place: Hashable, Sendable {
+        package let session: UInt64
+        package let place: UInt64
+    }
+
+    /// What is to be done with a message that has come.
+    package enum Arrival: Sendable {
+        /// Hand it out.
+        case new
+        /// It was processed, as the store knows: tell the peer.
+        case processed
+        /// It came in an earlier session, too, and is not processed yet, or not stored. The peer is told when it is.
+        case underWay
+        /// More numbers are left out than a sender may leave.
+        case tooManyGaps
+    }
+
+    /// What the store knows.
+    private var processed: [SessionStoreID: ReceivedNumbers] = [:]
+    /// Where those came last that are not stored as processed.
+    private var places: [Mark: (place: Place, cost: Int)] = [:]
+    /// Those that were handed out and are not processed.
+    private var marks: [Place: Mark] = [:]
+    /// Those that are processed, and that the store is to be told of.
+    private var unstored: [Mark] = []
+    private var storing: [Mark] = []
+    /// Those of `marks` whose handlers have marked them in the store themselves.
+    private var marked: Set<Place> = []
+    /// What handlers have marked, and `processed` has: to be removed from the store.
+    private var unmarked: [SessionStoreID: [UInt64]] = [:]
+    private var unmarkedCount = 0
+    private var unmarking: [SessionStoreID: [UInt64]] = [:]
+    /// When so many marks can be removed, that is worth a write.
+    private static var unmarkedLimit: Int { 1_024 }
+
+    /// - Throws: `damaged`.
+    package init(_ content: SessionStoreContent) throws(StoreError) {
+        for (sender, bytes) in content.processed {
+            guard let numbers = ReceivedNumbers(bytes: bytes) else { throw .damagedNumbers }
+            processed[sender] = numbers
+        }
+        for (sender, numbers) in content.marked {
+            for number in numbers { insertMarked(Mark(sender: sender, number: number)) }
+        }
+    }
+
+    private mutating func insertMarked(_ mark: Mark) {
+        processed[mark.sender, default: ReceivedNumbers()].insert(mark.number)
+        unmarked[mark.sender, default: []].append(mark.number)
+        unmarkedCount += 1
+    }
+
+    package var hasUnfinished: Bool { !marks.isEmpty }
+    package var hasUnstored: Bool { !unstored.isEmpty || unmarkedCount >= Self.unmarkedLimit }
+    /// Whether everything that is processed is stored.
+    package var isStored: Bool { unstored.isEmpty && storing.isEmpty }
+
+    /// No message of a sender's up to a number comes any more.
+    package mutating func raiseFloor(of sender: SessionStoreID, to number: UInt64) {
+        processed[sender, default: ReceivedNumbers()].raiseFloor(to: number)
+    }
+
+    /// A message has come.
+    package mutating func received(_ mark: Mark, at place: Place, cost: Int) -> Arrival {
+        let numbers = processed[mark.sender] ?? ReceivedNumbers()
+        if numbers.contains(mark.number) { return .processed }
+        if places.updateValue((place, cost), forKey: mark) != nil { return .underWay }
+        if numbers.gapCount >= ReceivedNumbers.maximumGapCount {
+            places[mark] = nil
+            return .tooManyGaps
+        }
+        marks[place] = mark
+        return .new
+    }
+
+    /// The message of a place that was handed out; nil where it is not durable.
+    package func message(at place: Place) -> Mark? { marks[place] }
+
+    /// The handler of a message has marked it in the store.
+    package mutating func marked(_ place: Place) {
+        if marks[place] != nil { marked.insert(place) }
+    }
+
+    /// What is to be done with a message that was processed.
+    package enum Finish: Sendable {
+        /// It is not durable: tell the peer.
+        case notDurable
+        /// The store is to be told; what it cost when it came last.
+        case store(cost: Int)
+        /// The store knows: tell the peer, of the place where it came last.
+        case stored(Place, cost: Int)
+    }
+
+    /// The message of a place was processed.
+    package mutating func finished(_ place: Place) -> Finish {
+        guard let mark = marks.removeValue(forKey: place) else { return .notDurable }
+        guard marked.remove(place) != nil else {
+            unstored.append(mark)
+            return .store(cost: places[mark]?.cost ?? 0)
+        }
+        insertMarked(mark)
+        guard let last = places.removeValue(forKey: mark) else { return .notDurable }
+        return .stored(last.place, cost: last.cost)
+    }
+
+    /// What the store is to be told.
+    package mutating func takeUnstored(into changes: inout SessionStoreChanges) {
+        (storing, unstored) = (unstored, [])
+        (unmarking, unmarked, unmarkedCount) = (unmarked, [:], 0)
+        var changed: [SessionStoreID: ReceivedNumbers] = [:]
+        for sender in unmarking.keys { changed[sender] = processed[sender] }
+        for mark in storing {
+            changed[mark.sender, default: processed[mark.sender] ?? ReceivedNumbers()].insert(mark.number)
+        }
+        (changes.processed, changes.unmarked) = (changed.mapValues(\.bytes), unmarking)
+    }
+
+    /// The store knows it. Returns the places of the messages, and what they cost.
+    package mutating func stored() -> [(place: Place, cost: Int)] {
+        defer { (storing, unmarking) = ([], [:]) }
+        return storing.compactMap { mark in
+            processed[mark.sender, default: ReceivedNumbers()].insert(mark.number)
+            return places.removeValue(forKey: mark)
+        }
+    }
+
+    /// The store could not be told. It is tried again, unless nobody waits for that.
+    package mutating func storingFailed(isGivenUp: Bool) {
+        unstored = isGivenUp ? [] : storing + unstored
+        unmarked.merge(unmarking) { $1 + $0 }
+        unmarkedCount = unmarked.values.reduce(0) { $0 + $1.count }
+        (storing, unmarking) = ([], [:])
+    }
+}
+
+extension StoreError {
+    fileprivate static var damagedNumbers: StoreError {
+        StoreError(
+            code: .damaged,
+            message: "What the store says of messages that were processed cannot be read. Put back a copy of it, or "
+                + "begin with a new one; messages may be processed a second time then."
+        )
+    }
+
+    package static var damagedMessages: StoreError {
+        StoreError(
+            code: .damaged,
+            message: "Messages in the store cannot be read. Put back a copy of it, or begin with a new one; what was "
+                + "not sent is lost then."
+        )
+    }
+}

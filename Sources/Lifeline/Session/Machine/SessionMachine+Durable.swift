@@ -1,0 +1,267 @@
+package import LifelineCore
+
+// Durable messages: how they come from the store into the lane, and how the store learns which were processed.
+extension SessionMachine {
+    /// What a session with a store has beside the others.
+    package struct Durability: Sendable {
+        /// How long the store is left alone after it has failed: 1 s.
+        static var retryDelay: Duration { .seconds(1) }
+
+        let id: SessionStoreID
+        var outbox: Outbox
+        var inbound: DurableInbound
+        /// The peer's store; nil where it has none: then it cannot know after a restart what it has processed.
+        var peer: SessionStoreID?
+        /// The groups that the present commit removes; nil: there is none.
+        var removing: [UInt64]?
+        /// Until when the store is left alone.
+        var retryDeadline: MonotonicTime?
+        /// Whether nobody waits for the store any more when it fails: the process is about to end.
+        var givesUp = false
+
+        /// - Parameters:
+        ///   - byteLimit: how many bytes of messages the store may have before senders wait.
+        /// - Throws: `damaged`.
+        package init(_ id: SessionStoreID, _ content: SessionStoreContent, byteLimit: Int) throws(StoreError) {
+            self.id = id
+            outbox = Outbox(content, byteLimit: byteLimit)
+            inbound = try DurableInbound(content)
+        }
+
+        /// What the peer is told at an opening.
+        var opening: StoreOpening { StoreOpening(id: id, floor: outbox.floor) }
+    }
+
+    /// Something to do with the store.
+    package enum StoreWork: Sendable, Equatable {
+        /// Make these changes, and say `committed` or `commitFailed`.
+        case commit(SessionStoreChanges)
+        /// Read groups from a number on, and say `read` or `readingFailed`.
+        case read(from: UInt64)
+    }
+
+    /// The store is open. Only once, and before the first connection.
+    package mutating func opened(_ durability: Durability) {
+        precondition(self.durability == nil && !life.isOver)
+        self.durability = durability
+    }
+
+    package var isDurable: Bool { durability != nil }
+
+    /// Whether the store knows all that was processed, and nothing is being stored.
+    package var isStored: Bool { durability.map { $0.removing == nil && $0.inbound.isStored } ?? true }
+
+    /// Sends a durable push. Its sender waits until it is stored.
+    ///
+    /// - Parameter isObserved: whether to tell when it was processed.
+    package mutating func pushDurable(_ method: String, _ content: Content, isObserved: Bool) -> Offer {
+        guard !life.isOver, !life.isClosing else { return .closed }
+        guard durability != nil else { return .notDurable }
+        let length = method.utf8.count
+        guard length > 0, length <= MethodName.maximumByteCount else { return .badMethod }
+        if let limit = limit(for: content.byteCount + Self.durableFieldLength) { return .tooLong(limit: limit) }
+        let message = Outbox.Message(
+            waiter: takeNumber(),
+            isObserved: isObserved,
+            method: method,
+            fields: [UInt8](content.fields),
+            payload: [UInt8](content.payload)
+        )
+        durability?.outbox.append(message)
+        return .waits(number: message.waiter)
+    }
+
+    // MARK: From the store into the lane
+
+    /// How many bytes the next message has that may go into the lane now; nil: there is none.
+    package var nextStoredByteCount: Int? {
+        guard !life.isOver, waiting.byteCount < Outbox.pageByteCount else { return nil }
+        return durability?.outbox.firstReady.map { $0.fields.count + Self.durableFieldLength + $0.payload.count }
+    }
+
+    /// Brings the next stored message into the lane, or has it wait there. Returns false where there is none, or the
+    /// session may not keep more.
+    package mutating func sendStored(now: MonotonicTime, into actions: inout [Action]) -> Bool {
+        guard let byteCount = nextStoredByteCount, mayKeep(byteCount + SessionSize.frameOverhead),
+            let stored = durability?.outbox.takeReady()
+        else { return false }
+        var message = WaitingMessage(kind: .push, scope: .pushes(stored.method))
+        message.number = stored.waiter == 0 ? takeNumber() : stored.waiter
+        (message.method, message.payload, message.fields) = (stored.method, stored.payload, stored.fields)
+        message.appendDurableField(stored.number)
+        (message.delivery, message.isObserved, message.isAwaited) = (.durable, stored.isObserved, false)
+        if limit(for: byteCount) != nil {
+            refused(message, now: now, into: &actions)
+        } else {
+            waiting.append(message)
+            waiting.makeReady(message.scope)
+            admitWaiting(now: now, into: &actions)
+        }
+        return true
+    }
+
+    /// A durable message is processed, or given up: the store needs it no more.
+    mutating func finishedDurable(_ number: UInt64, now: MonotonicTime) {
+        if number != 0 { durability?.outbox.finished(number, now: now) }
+    }
+
+    /// The session is over: what the store does not have is not kept.
+    mutating func giveUpUnstored(into actions: inout [Action]) {
+        for message in durability?.outbox.withdrawAll() ?? [] {
+            actions.append(.messageEnded(number: message.waiter, .unsent))
+        }
+    }
+
+    // MARK: What the store is to do
+
+    /// The next thing for the store; nil: nothing. There may be two under way, of different kinds.
+    package mutating func takeStoreWork(now: MonotonicTime) -> StoreWork? {
+        guard durability != nil else { return nil }
+        if let deadline = durability?.retryDeadline {
+            guard deadline <= now else { return nil }
+            durability?.retryDeadline = nil
+        }
+        if !life.isOver, let number = durability?.outbox.takeReading() { return .read(from: number) }
+        guard durability?.removing == nil else { return nil }
+        var changes = SessionStoreChanges()
+        changes.added = life.isOver ? nil : durability?.outbox.takeGroup()
+        if durability?.inbound.hasUnstored == true || changes.added != nil {
+            durability?.inbound.takeUnstored(into: &changes)
+        }
+        if !changes.isEmpty || life.isOver || durability?.outbox.isRemovalDue(now: now) == true {
+            changes.removed = durability?.outbox.takeRemovable() ?? []
+        }
+        if changes.isEmpty { return nil }
+        durability?.removing = changes.removed
+        return .commit(changes)
+    }
+
+    /// All changes of the last commit are safe.
+    package mutating func committed(now: MonotonicTime, into actions: inout [Action]) {
+        durability?.removing = nil
+        for message in durability?.outbox.groupStored() ?? [] {
+            actions.append(.accepted(number: message.waiter))
+            if life.isOver, message.isObserved { actions.append(.messageEnded(number: message.waiter, .kept)) }
+        }
+        for (place, cost) in durability?.inbound.stored() ?? [] { finishStored(place, cost: cost, now: now) }
+        endIfDone(now: now, into: &actions)
+    }
+
+    private mutating func finishStored(_ place: DurableInbound.Place, cost: Int, now: MonotonicTime) {
+        guard place.session == session else { return }
+        inbound.finish(place.place, SessionSize(frameCount: 1, byteCount: cost), now: now)
+    }
+
+    /// None of the changes was made.
+    package mutating func commitFailed(now: MonotonicTime, into actions: inout [Action]) {
+        let removing = durability?.removing.take() ?? []
+        let givesUp = durability?.givesUp == true
+        durability?.outbox.removalFailed(givesUp ? [] : removing, now: now)
+        for message in durability?.outbox.groupFailed() ?? [] {
+            actions.append(.messageEnded(number: message.waiter, .notStored))
+        }
+        durability?.inbound.storingFailed(isGivenUp: givesUp)
+        durability?.retryDeadline = now + Durability.retryDelay
+        endIfDone(now: now, into: &actions)
+    }
+
+    /// Groups were read. Returns false where they are damaged: end the session.
+    package mutating func read(_ groups: [SessionStoreGroup]) -> Bool { durability?.outbox.read(groups) ?? true }
+
+    package mutating func readingFailed(now: MonotonicTime) {
+        durability?.outbox.readingFailed()
+        durability?.retryDeadline = now + Durability.retryDelay
+    }
+
+    /// When `takeStoreWork` has something that it did not have before, if nothing else happens.
+    var storeDeadline: MonotonicTime? {
+        guard let durability else { return nil }
+        return durability.retryDeadline ?? (durability.removing == nil ? durability.outbox.nextDeadline : nil)
+    }
+
+    // MARK: The peer's
+
+    /// The peer has said which store it has.
+    mutating func peerOpened(_ store: StoreOpening?) {
+        durability?.peer = store?.id
+        if let store { durability?.inbound.raiseFloor(of: store.id, to: store.floor) }
+    }
+
+    /// A durable message has come. Returns whether it is to be handed out. One that is not gives its credit back.
+    @inline(never)
+    mutating func receiveDurable(
+        _ message: InboundMessage,
+        _ receipt: Receipt,
+        now: MonotonicTime
+    ) throws(SessionViolation) -> Bool {
+        guard let peer = durability?.peer else { return true }
+        let place = DurableInbound.Place(session: session, place: receipt.place)
+        let mark = DurableInbound.Mark(sender: peer, number: message.durable)
+        switch durability?.inbound.received(mark, at: place, cost: receipt.cost) {
+        case .new?, nil: return true
+        case .processed?: finishPlaces(receipt, now: now)
+        case .underWay?: break
+        case .tooManyGaps?: throw .tooManyGaps
+        }
+        consume(receipt)
+        return false
+    }
+
+    /// Messages were processed: has the peer told of those that are not durable, and the store of those that are.
+    mutating func finishPlaces(_ receipt: Receipt, now: MonotonicTime) {
+        guard durability?.inbound.hasUnfinished == true else {
+            let size = SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
+            return inbound.finish(receipt.place, size, now: now)
+        }
+        let durable = finishDurable(receipt, now: now)
+        guard durable.count < receipt.count else { return }
+        // The receipt has the cost of all: the first of those that are left counts for what is left.
+        var cost = receipt.cost - durable.values.reduce(0, +)
+        for place in receipt.place..<receipt.place + UInt64(receipt.count) where durable[place] == nil {
+            inbound.finish(place, SessionSize(frameCount: 1, byteCount: cost), now: now)
+            cost = 0
+        }
+    }
+
+    /// Messages were processed, perhaps of a session that was lost. Returns the places and the costs of the durable
+    /// ones.
+    @discardableResult
+    mutating func finishDurable(_ receipt: Receipt, now: MonotonicTime) -> [UInt64: Int] {
+        guard receipt.place != 0, durability?.inbound.hasUnfinished == true else { return [:] }
+        var durable: [UInt64: Int] = [:]
+        for place in receipt.place..<receipt.place + UInt64(receipt.count) {
+            switch durability?.inbound.finished(DurableInbound.Place(session: receipt.session, place: place)) {
+            case .notDurable?, nil: break
+            case .store(let cost)?: durable[place] = cost
+            case .stored(let last, let cost)?:
+                durable[place] = cost
+                finishStored(last, cost: cost, now: now)
+            }
+        }
+        return durable
+    }
+
+    /// The durable message that came in a session at a place, and is not processed; nil: it is not durable.
+    package func durableMessage(_ session: UInt64, _ place: UInt64) -> DurableInbound.Mark? {
+        durability?.inbound.message(at: DurableInbound.Place(session: session, place: place))
+    }
+
+    /// The handler of a message has marked it in the store.
+    package mutating func marked(_ place: DurableInbound.Place) { durability?.inbound.marked(place) }
+
+    /// The bytes that a message's number takes at most, as a field.
+    private static var durableFieldLength: Int { 11 }
+}
+
+extension SessionMachine.Receipt {
+    /// That of the first message.
+    package var durablePlace: DurableInbound.Place { DurableInbound.Place(session: session, place: place) }
+}
+
+extension WaitingMessage {
+    /// Adds the field that says that a push is durable.
+    mutating func appendDurableField(_ number: UInt64) {
+        durable = number
+        FieldWriter.appendField(FrameKind.durableField, number, to: &fields)
+    }
+}

@@ -1,0 +1,37 @@
+internal import Glibc
+internal import Lifeline
+internal import Synchronization
+
+/// Sees to it that one process uses a file at a time: locks a file beside it, which stays there.
+final class FileLock: Sendable {
+    /// -1: it is unlocked.
+    private let file: Mutex<Int32>
+
+    /// - Throws: `inUse`, `failed`.
+    init(besides path: String) throws(StoreError) {
+        let name = path + ".lock"
+        let file = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw StoreError(opening: name, errno) }
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(file)
+            if code != EWOULDBLOCK { throw StoreError(opening: name, code) }
+            throw StoreError(
+                code: .inUse,
+                message: "\(path) is in use. Stop the process that uses it, or name another file."
+            )
+        }
+        self.file = Mutex(file)
+    }
+
+    deinit { unlock() }
+
+    var isLocked: Bool { file.withLock { $0 >= 0 } }
+
+    func unlock() {
+        file.withLock { file in
+            if file >= 0 { close(file) }
+            file = -1
+        }
+    }
+}

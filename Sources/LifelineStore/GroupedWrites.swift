@@ -1,0 +1,85 @@
+internal import GRDB
+internal import Synchronization
+
+/// Puts writes that come while another one is made into one transaction, so that they are synchronized together.
+final class GroupedWrites: Sendable {
+    private struct Write {
+        /// What it writes. Keeps its result for `end`.
+        let body: @Sendable (Database) throws -> Void
+        /// Tells whoever waits for it: with an error when nothing of it was written.
+        let end: @Sendable ((any Error)?) -> Void
+    }
+
+    /// What a write has returned, until it is synchronized.
+    private final class Kept<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
+    }
+
+    private struct State {
+        var waiting: [Write] = []
+        var isWriting = false
+    }
+
+    private let database: DatabaseQueue
+    private let state = Mutex(State())
+
+    init(_ database: DatabaseQueue) { self.database = database }
+
+    /// Writes in a transaction. When it returns, that is synchronized.
+    func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            let result = Kept<Result>()
+            let write = Write { db in
+                let value = try body(db)
+                result.value.withLock { $0 = value }
+            } end: { error in
+                if let error { return continuation.resume(throwing: error) }
+                guard let value = result.value.withLock({ $0 }) else { preconditionFailure("A write has no result.") }
+                continuation.resume(returning: value)
+            }
+            let begins = state.withLock { state in
+                state.waiting.append(write)
+                defer { state.isWriting = true }
+                return !state.isWriting
+            }
+            if begins { database.asyncWriteWithoutTransaction { self.writeAll($0) } }
+        }
+    }
+
+    private func writeAll(_ db: Database) {
+        while true {
+            let writes = state.withLock { state in
+                defer { state.waiting = [] }
+                if state.waiting.isEmpty { state.isWriting = false }
+                return state.waiting
+            }
+            if writes.isEmpty { return }
+            write(writes, db)
+        }
+    }
+
+    private func write(_ writes: [Write], _ db: Database) {
+        var errors = [(any Error)?](repeating: nil, count: writes.count)
+        do {
+            try db.inTransaction(.immediate) {
+                for (index, write) in writes.enumerated() {
+                    do {
+                        // One that throws takes back nothing of the others'.
+                        try db.inSavepoint {
+                            try write.body(db)
+                            return .commit
+                        }
+                    } catch {
+                        // Some errors of the disk have taken all back.
+                        guard db.isInsideTransaction else { throw error }
+                        errors[index] = error
+                    }
+                }
+                return .commit
+            }
+        } catch {
+            errors = errors.map { $0 ?? error }
+        }
+        for (write, error) in zip(writes, errors) { write.end(error) }
+    }
+}

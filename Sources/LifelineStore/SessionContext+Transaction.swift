@@ -1,0 +1,34 @@
+public import GRDB
+public import Lifeline
+
+extension SessionContext {
+    /// Writes to the database of the server's store, in one transaction with the mark that the message was processed:
+    /// after a crash, or a loss of power, both are there or neither. So what a durable push leads to happens once.
+    ///
+    ///     .push("sample.Bank/Pay") { (payment: Payment, context) in
+    ///         try await context.transaction { db in
+    ///             try db.execute(sql: "UPDATE accounts SET ...", arguments: [payment.amount])
+    ///         }
+    ///     }
+    ///
+    /// What comes together is put into one transaction, in which each has a savepoint of its own: when `body` throws,
+    /// nothing of it is written, and the message is not marked. Call it once for a message: a second transaction may be
+    /// missing where the first is there. For a message that is not durable nothing is marked.
+    ///
+    /// - Parameter body: is called on the database's own thread, which it must not keep for long.
+    /// - Throws: what `body` throws; `StoreError` when it could not be written, or the server's store is of another
+    ///   type.
+    public func transaction<Result: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        guard let store = server.store as? SQLiteSessionStore else {
+            throw StoreError(
+                code: .otherUse,
+                message: "The server has no SQLiteSessionStore. Set SessionServerConfiguration.store."
+            )
+        }
+        let result = try await store.write(marking: durableMessage, body)
+        durableMessage?.wasMarked()
+        return result
+    }
+}

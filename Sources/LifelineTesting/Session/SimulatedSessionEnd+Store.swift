@@ -1,0 +1,64 @@
+package import Lifeline
+internal import LifelineCore
+
+// The store of a simulated end.
+extension SimulatedSessionEnd {
+    /// Begins to keep durable messages. Only once, and before the first connection.
+    ///
+    /// - Parameters:
+    ///   - peer: whose messages they are; nil: a client's.
+    package func use(_ store: SimulatedSessionStore, for peer: SessionStoreID?, byteLimit: Int = .max) {
+        do {
+            let content = store.content(for: peer)
+            machine.opened(try SessionMachine.Durability(store.id, content, byteLimit: byteLimit))
+        } catch {
+            preconditionFailure("What was stored cannot be read: \(error)")
+        }
+        self.store = (store, peer)
+    }
+
+    /// Brings stored messages into the lane, and has the store do what there is to do.
+    func useStore(now: MonotonicTime) {
+        guard let store else { return }
+        var actions: [SessionMachine.Action] = []
+        while let byteCount = machine.nextStoredByteCount {
+            take(machine.lacking(toSend: byteCount))
+            guard machine.sendStored(now: now, into: &actions) else { break }
+        }
+        perform(actions, pumps: false, now: now)
+        while let work = machine.takeStoreWork(now: now) {
+            store.store.begin(work, for: store.peer, now: now) { [weak self] result, now in
+                self?.storeDone(work, result, now: now)
+            }
+        }
+    }
+
+    private func storeDone(
+        _ work: SessionMachine.StoreWork,
+        _ result: Result<[SessionStoreGroup], StoreError>,
+        now: MonotonicTime
+    ) {
+        var actions: [SessionMachine.Action] = []
+        switch (work, result) {
+        case (.commit, .success): machine.committed(now: now, into: &actions)
+        case (.commit, .failure): machine.commitFailed(now: now, into: &actions)
+        case (.read, .success(let groups)): precondition(machine.read(groups), "what was stored cannot be read")
+        case (.read, .failure): machine.readingFailed(now: now)
+        }
+        perform(actions, now: now)
+    }
+
+    /// The handler of a message has marked it in the store.
+    package func marked(_ receipt: SessionMachine.Receipt) { machine.marked(receipt.durablePlace) }
+
+    package func pushDurable(
+        _ method: String,
+        _ content: Content,
+        isObserved: Bool,
+        now: MonotonicTime,
+        offered: (SessionMachine.Offer) -> Void
+    ) {
+        offered(content.borrowed { machine.pushDurable(method, $0, isObserved: isObserved) })
+        pump(now: now)
+    }
+}

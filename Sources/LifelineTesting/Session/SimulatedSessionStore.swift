@@ -1,0 +1,107 @@
+package import Lifeline
+package import LifelineCore
+
+/// The store of a simulated client or server, on a simulated disk: what is written takes time, fails where it is to,
+/// and is there or not after the process was killed while it was being written.
+package final class SimulatedSessionStore {
+    private struct Peer {
+        var groups: [SessionStoreGroup] = []
+        var next: UInt64 = 1
+    }
+
+    private struct Pending {
+        let due: MonotonicTime
+        let work: SessionMachine.StoreWork
+        let peer: SessionStoreID?
+        let isFailing: Bool
+        let done: (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
+    }
+
+    package let id: SessionStoreID
+    private var peers: [SessionStoreID?: Peer] = [:]
+    private var processed: [SessionStoreID: [UInt8]] = [:]
+    private var marked: [SessionStoreID: [UInt64]] = [:]
+    private var pending: [Pending] = []
+    /// How long the next piece of work takes.
+    package var duration: () -> Duration = { .zero }
+    /// Whether the next piece of work fails: the disk is full, for example.
+    package var fails: () -> Bool = { false }
+    /// Everything that was committed, as it is committed.
+    package var onCommit: (SessionStoreChanges) -> Void = { _ in }
+
+    package init(id: SessionStoreID) { self.id = id }
+
+    /// When something is done.
+    package var nextDeadline: MonotonicTime? { pending.map(\.due).min() }
+    /// How many groups there are.
+    package var groupCount: Int { peers.values.reduce(0) { $0 + $1.groups.count } }
+
+    /// A handler has written its effect, and marks the message with it.
+    package func mark(_ number: UInt64, of sender: SessionStoreID) { marked[sender, default: []].append(number) }
+
+    package func content(for peer: SessionStoreID?) -> SessionStoreContent {
+        let kept = peers[peer] ?? Peer()
+        return SessionStoreContent(
+            first: kept.groups.first?.first ?? kept.next,
+            next: kept.next,
+            byteCount: kept.groups.reduce(0) { $0 + $1.bytes.count },
+            processed: peer.map { peer in processed.filter { $0.key == peer } } ?? processed,
+            marked: peer.map { peer in marked.filter { $0.key == peer } } ?? marked
+        )
+    }
+
+    /// Begins a piece of work, and says when it is done.
+    func begin(
+        _ work: SessionMachine.StoreWork,
+        for peer: SessionStoreID?,
+        now: MonotonicTime,
+        done: @escaping (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
+    ) {
+        pending.append(Pending(due: now + duration(), work: work, peer: peer, isFailing: fails(), done: done))
+    }
+
+    /// Does what is due.
+    package func advanced(to now: MonotonicTime) {
+        while let index = pending.indices.filter({ pending[$0].due <= now }).min(by: {
+            pending[$0].due < pending[$1].due
+        }) {
+            let work = pending.remove(at: index)
+            if work.isFailing {
+                work.done(.failure(StoreError(code: .full, message: "The simulated disk is full.")), now)
+            } else {
+                work.done(.success(perform(work)), now)
+            }
+        }
+    }
+
+    /// The process is killed, or the power goes: what was being written is on the disk as a whole, or not at all.
+    ///
+    /// - Parameter isWritten: which of them is there, asked for each.
+    package func killed(isWritten: () -> Bool) {
+        for work in pending where isWritten() { _ = perform(work) }
+        pending = []
+    }
+
+    private func perform(_ work: Pending) -> [SessionStoreGroup] {
+        switch work.work {
+        case .read(let number):
+            var byteCount = 0
+            return (peers[work.peer]?.groups ?? []).filter { $0.first >= number }.prefix { group in
+                defer { byteCount += group.bytes.count }
+                return byteCount < Outbox.pageByteCount
+            }
+        case .commit(let changes):
+            var peer = peers[work.peer] ?? Peer()
+            if let group = changes.added {
+                peer.groups.append(group)
+                peer.next = group.first + UInt64(group.count)
+            }
+            peer.groups.removeAll { changes.removed.contains($0.first) }
+            peers[work.peer] = peer
+            processed.merge(changes.processed) { $1 }
+            for (sender, numbers) in changes.unmarked { marked[sender]?.removeAll { numbers.contains($0) } }
+            onCommit(changes)
+            return []
+        }
+    }
+}

@@ -1,0 +1,431 @@
+internal import Lifeline
+internal import LifelineCore
+internal import LifelineTesting
+
+/// A random story that follows from a seed: a client and a server that keep durable messages, whose connections are
+/// cut, whose disks fail, and whose processes are killed at any step. In the end every message that was accepted was
+/// processed once, and those of a method in their order.
+///
+/// What a handler does is on its disk with the mark that it has done it: when the store commits that.
+package final class DurableScenario {
+    /// How it went.
+    package struct Result: Sendable {
+        /// The first thing that did not hold; nil when everything did.
+        package var failure: String?
+        package var totals = Totals()
+        /// Empty without tracing.
+        package var trace: [String] = []
+    }
+
+    /// What happened, in all.
+    package struct Totals: Sendable, Equatable {
+        package var scenarios = 0
+        package var messages = 0
+        package var processed = 0
+        package var kills = 0
+        package var connections = 0
+        /// Messages that could not be stored.
+        package var refused = 0
+
+        package init() {}
+
+        package static func += (sum: inout Totals, more: Totals) {
+            sum.scenarios += more.scenarios
+            sum.messages += more.messages
+            sum.processed += more.processed
+            sum.kills += more.kills
+            sum.connections += more.connections
+            sum.refused += more.refused
+        }
+    }
+
+    typealias Side = SimulatedSessionLink.Side
+
+    /// A message that came and is not processed.
+    private struct Unread {
+        let receipt: SessionMachine.Receipt
+        let note: Int
+        let method: String
+        /// Its number in the store of its sender.
+        let number: UInt64
+        /// Whether its handler has marked it with its effect, and has not returned.
+        var isMarked = false
+    }
+
+    /// One side over all of its processes.
+    private final class Party {
+        let side: Side
+        let store: SimulatedSessionStore
+        /// Of its own messages: the method of each, and what its sender was told.
+        var methods: [Int: String] = [:]
+        var accepted: Set<Int> = []
+        /// Those that are not stored, as the sender knows.
+        var refused: Set<Int> = []
+        /// Notes by the numbers of messages in the present process.
+        var waiting: [UInt64: Int] = [:]
+        /// Of the other side's: by their numbers in the store.
+        var came: [UInt64: Int] = [:]
+        var unread: [Unread] = []
+        /// Those that a handler of the present process has handled, and of each method the last one.
+        var handled: Set<Int> = []
+        var lastHandled: [String: Int] = [:]
+        /// Those whose effects are on the disk, and of them those whose handlers have marked them.
+        var processed: Set<Int> = []
+        var marked: Set<Int> = []
+        var known = ReceivedNumbers()
+
+        init(_ side: Side, _ id: UInt64) {
+            self.side = side
+            store = SimulatedSessionStore(id: SessionStoreID(SessionID(id, id)))
+        }
+
+        /// Its process is gone.
+        func killed() {
+            (waiting, unread, handled, lastHandled) = ([:], [], [], [:])
+        }
+    }
+
+    private var random: SimulationRandom
+    private let isTracing: Bool
+    private var result = Result()
+    private var now = MonotonicTime(nanoseconds: 0)
+    private let options: SessionOptions
+    private let parties = [Party(.client, 1), Party(.server, 2)]
+    private var client: SimulatedSessionEnd
+    private var server: SimulatedSessionServer
+    private var link: SimulatedSessionLink?
+    private var linkCount: UInt64 = 0
+    private var noteCount = 0
+    private var isQuiet = false
+
+    package init(seed: UInt64, isTracing: Bool = false) {
+        self.isTracing = isTracing
+        var random = SimulationRandom(seed: seed)
+        var options = SessionOptions()
+        let isSmall = Bool.random(using: &random)
+        options.outboundLimit = SessionWindow(frameCount: isSmall ? 8 : 1_000, byteCount: 64 << 10)
+        options.inboundWindow = SessionWindow(frameCount: isSmall ? 8 : 1_000, byteCount: 64 << 10)
+        options.inboundCredit = 64 << 10
+        self.options = options
+        self.random = random
+        client = SimulatedSessionEnd(.client, options: options)
+        server = SimulatedSessionServer(SimulatedSessionServer.Configuration())
+        for party in parties {
+            party.store.duration = { [unowned self] in isQuiet ? .zero : .milliseconds(below(30)) }
+            party.store.fails = { [unowned self] in !isQuiet && below(40) == 0 }
+            party.store.onCommit = { [unowned self, unowned party] in committed($0, at: party) }
+        }
+        startClient()
+        startServer(sessionCount: 0)
+    }
+
+    private var clientParty: Party { parties[0] }
+    private var serverParty: Party { parties[1] }
+
+    private func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+
+    private func note(_ line: @autoclosure () -> String) {
+        if isTracing { result.trace.append("\(now) \(line())") }
+    }
+
+    private func demand(_ condition: Bool, _ what: @autoclosure () -> String) {
+        guard !condition, result.failure == nil else { return }
+        result.failure = what()
+        note("FAILED: \(what())")
+    }
+
+    /// Runs it. Once.
+    package func run() -> Result {
+        result.totals.scenarios = 1
+        for _ in 0..<Int.random(in: 50...400, using: &random) where result.failure == nil { step() }
+        if result.failure == nil { settle() }
+        client.onActions = { _ in }
+        for (_, end) in server.sessions { end.onActions = { _ in } }
+        return result
+    }
+
+    private func step() {
+        switch below(40) {
+        case 0..<8: push(from: clientParty)
+        case 8..<12: push(from: serverParty)
+        case 12..<22: deliver(atMost: below(3) == 0 ? 1 + below(100) : .max)
+        case 22..<28: for party in parties { process(at: party, atMost: below(6)) }
+        case 28..<33: advance(by: .milliseconds(below(40)))
+        case 33: advance(by: .milliseconds(below(3_000)))
+        case 34..<36: if link == nil || below(6) == 0 { connect() }
+        case 36: if below(3) == 0 { cut() }
+        case 37: if below(4) == 0 { forgetSession() }
+        case 38: if below(3) == 0 { killClient() }
+        default: if below(3) == 0 { killServer() }
+        }
+    }
+
+    // MARK: Processes
+
+    private func startClient() {
+        client = SimulatedSessionEnd(.client, options: options)
+        client.use(clientParty.store, for: nil)
+        client.onActions = { [unowned self] in acted($0, client, clientParty) }
+        client.pump(now: now)
+    }
+
+    private func startServer(sessionCount: UInt64) {
+        var configuration = SimulatedSessionServer.Configuration()
+        configuration.options = options
+        configuration.registry.keptDuration = .milliseconds(1_500)
+        configuration.registry.hasStore = true
+        configuration.store = serverParty.store
+        server = SimulatedSessionServer(configuration, sessionCount: sessionCount)
+        server.onSession = { [unowned self] end in
+            end.onActions = { [unowned self, unowned end] in acted($0, end, serverParty) }
+        }
+    }
+
+    private func killClient() {
+        note("the client is killed")
+        result.totals.kills += 1
+        cut()
+        client.onActions = { _ in }
+        clientParty.store.killed { below(2) == 0 }
+        clientParty.killed()
+        startClient()
+    }
+
+    private func killServer() {
+        note("the server is killed")
+        result.totals.kills += 1
+        cut()
+        for (_, end) in server.sessions { end.onActions = { _ in } }
+        serverParty.store.killed { below(2) == 0 }
+        serverParty.killed()
+        startServer(sessionCount: server.sessionCount)
+    }
+
+    /// The server's end of the session is over, and its handlers are cancelled.
+    private func forgetSession() {
+        guard let end = server.sessions.last?.end else { return }
+        note("the server ends a session")
+        serverParty.unread = []
+        end.end(.abandoned, now: now)
+    }
+
+    // MARK: Connections
+
+    private func connect() {
+        guard client.machine.endReason == nil else { return startClientAgain() }
+        cut()
+        linkCount += 1
+        result.totals.connections += 1
+        let link = SimulatedSessionLink(
+            id: linkCount,
+            capacity: 4 << 10,
+            frameLimits: (options.maximumFrameLength, options.maximumFrameLength)
+        )
+        note("link \(link.id)")
+        self.link = link
+        server.accept(link, now: now)
+        client.connected(over: link, now: now)
+    }
+
+    /// The server has ended the session, and so the client's run is over: its program makes another client.
+    private func startClientAgain() {
+        // What was being stored is.
+        while let due = clientParty.store.nextDeadline { advance(by: max(due - now, .zero)) }
+        note("the client is made again")
+        client.onActions = { _ in }
+        clientParty.killed()
+        startClient()
+    }
+
+    private func cut() {
+        guard let link else { return }
+        self.link = nil
+        client.disconnected(link, now: now)
+        server.disconnected(link, now: now)
+    }
+
+    private func deliver(atMost byteCount: Int = .max) {
+        guard let link else { return }
+        if below(2) == 0 {
+            server.receive(over: link, atMost: byteCount, now: now)
+        } else {
+            client.received(link.deliver(to: .client, atMost: byteCount), over: link, now: now)
+            if link.isAtEnd(at: .client) { cut() }
+        }
+        client.pump(now: now)
+        for (_, end) in server.sessions { end.pump(now: now) }
+    }
+
+    private func advance(by duration: Duration) {
+        now = now + duration
+        for party in parties { party.store.advanced(to: now) }
+        server.advanced(to: now)
+        for end in [client] + server.sessions.map(\.end) {
+            if let deadline = end.machine.nextDeadline, deadline <= now { end.timerFired(now: now) }
+            end.pump(now: now)
+        }
+    }
+
+    // MARK: Users
+
+    /// The method whose handlers mark messages themselves.
+    private static let markingMethod = "test.Durable/2"
+
+    private func push(from party: Party) {
+        guard party.waiting.count < 200, let end = party.side == .client ? client : server.sessions.last?.end else {
+            return
+        }
+        for _ in 0..<(below(10) == 0 ? 1 + below(30) : 1) {
+            noteCount += 1
+            let number = noteCount
+            let method = "test.Durable/\(below(3))"
+            let content = SessionNote(number, fillerCount: below(8) == 0 ? below(3_000) : below(40)).content
+            end.pushDurable(method, content, isObserved: below(3) == 0, now: now) { offer in
+                guard case .waits(let id) = offer else { return }
+                party.methods[number] = method
+                party.waiting[id] = number
+                result.totals.messages += 1
+                note("the \(party.side) pushes \(number)")
+            }
+        }
+    }
+
+    private func acted(_ actions: [SessionMachine.Action], _ end: SimulatedSessionEnd, _ party: Party) {
+        for action in actions {
+            switch action {
+            case .arrived(.push(let message, let receipt)):
+                guard let content = SessionNote(message.payload) else { return demand(false, "a push is no note") }
+                came(content.number, message, receipt, end, party)
+            case .accepted(let id):
+                if let number = party.waiting[id] { party.accepted.insert(number) }
+            case .messageEnded(let id, let outcome): ended(id, outcome, party)
+            case .leftOver(let message, _): demand(false, "a durable message is \(message.outcome)")
+            case .violated(let violation): demand(false, "somebody broke the rules: \(violation)")
+            case .ended where party.side == .server:
+                // Its handlers are cancelled, or its pushes were all handled.
+                serverParty.unread = []
+            default: break
+            }
+        }
+    }
+
+    private func ended(_ id: UInt64, _ outcome: SessionDeliveryOutcome, _ party: Party) {
+        guard let number = party.waiting[id] else { return }
+        switch outcome {
+        case .processed: demand(other(than: party).processed.contains(number), "\(number) is not processed")
+        case .notStored, .unsent:
+            demand(!party.accepted.contains(number), "\(number) was accepted, and is \(outcome)")
+            party.refused.insert(number)
+            result.totals.refused += 1
+        case .kept: demand(party.accepted.contains(number), "\(number) was not accepted, and is kept")
+        default: demand(false, "\(number) is \(outcome)")
+        }
+    }
+
+    private func came(
+        _ number: Int,
+        _ message: InboundMessage,
+        _ receipt: SessionMachine.Receipt,
+        _ end: SimulatedSessionEnd,
+        _ party: Party
+    ) {
+        let sender = other(than: party)
+        let method = end.machine.peerMethods[Int(message.method) - 1]
+        demand(sender.methods[number] == method, "\(number) comes of another method")
+        demand(message.durable != 0, "\(number) has no number")
+        demand(!party.processed.contains(number), "\(number) is processed, and comes again")
+        demand(party.came.updateValue(number, forKey: message.durable) ?? number == number, "\(number) has two numbers")
+        demand(!party.unread.contains { $0.note == number }, "\(number) comes twice")
+        party.unread.append(Unread(receipt: receipt, note: number, method: method, number: message.durable))
+    }
+
+    /// Handlers process some messages: of each method in order, the methods side by side.
+    private func process(at party: Party, atMost count: Int) {
+        for _ in 0..<count {
+            guard let method = party.unread.randomElement(using: &random)?.method,
+                let index = party.unread.firstIndex(where: { $0.method == method }),
+                let end = party.side == .client ? client : server.sessions.last?.end
+            else { return }
+            if method == Self.markingMethod, !party.unread[index].isMarked {
+                party.unread[index].isMarked = true
+                mark(party.unread[index], end, party)
+                continue
+            }
+            let message = party.unread.remove(at: index)
+            demand(party.handled.insert(message.note).inserted, "\(message.note) is handled twice")
+            let last = party.lastHandled.updateValue(message.note, forKey: method) ?? 0
+            demand(last < message.note, "\(message.note) is handled behind \(last)")
+            note("the \(party.side) has handled \(message.note)")
+            end.finish(message.receipt, now: now)
+        }
+    }
+
+    /// A handler writes its effect together with the mark.
+    private func mark(_ message: Unread, _ end: SimulatedSessionEnd, _ party: Party) {
+        demand(party.processed.insert(message.note).inserted, "\(message.note) is processed twice, and marked")
+        party.marked.insert(message.note)
+        result.totals.processed += 1
+        note("a handler of the \(party.side) marks \(message.note)")
+        party.store.mark(message.number, of: other(than: party).store.id)
+        end.marked(message.receipt)
+    }
+
+    private func committed(_ changes: SessionStoreChanges, at party: Party) {
+        for bytes in changes.processed.values {
+            guard let numbers = ReceivedNumbers(bytes: bytes) else { return demand(false, "numbers cannot be read") }
+            for (number, content) in party.came where numbers.contains(number) && !party.known.contains(number) {
+                if party.marked.contains(content) { continue }
+                demand(party.processed.insert(content).inserted, "\(content) is processed twice")
+                result.totals.processed += 1
+                note("the \(party.side) has \(content) on its disk")
+            }
+            for (number, _) in party.came where party.known.contains(number) {
+                demand(numbers.contains(number), "number \(number) is forgotten")
+            }
+            party.known = numbers
+        }
+    }
+
+    private func other(than party: Party) -> Party { party.side == .client ? serverParty : clientParty }
+
+    // MARK: The end
+
+    /// Nothing disturbs any more: all comes, and nothing is left in the stores.
+    private func settle() {
+        note("nothing disturbs any more")
+        isQuiet = true
+        for _ in 0..<3_000 where result.failure == nil {
+            if isDone { break }
+            if link == nil || client.machine.endReason != nil { connect() }
+            for _ in 0..<4 { deliver() }
+            for party in parties { process(at: party, atMost: 100) }
+            advance(by: .milliseconds(20))
+        }
+        for party in parties where result.failure == nil {
+            let processed = other(than: party).processed
+            for number in party.methods.keys.sorted() {
+                if party.accepted.contains(number) {
+                    demand(processed.contains(number), "\(number) of the \(party.side) is lost")
+                } else if party.refused.contains(number) {
+                    demand(!processed.contains(number), "\(number) of the \(party.side) was refused, and is processed")
+                }
+            }
+            demand(party.store.groupCount == 0, "groups are left in the store of the \(party.side)")
+        }
+    }
+
+    private var isDone: Bool {
+        parties.allSatisfy { party in
+            party.store.groupCount == 0 && party.unread.isEmpty && party.store.nextDeadline == nil
+                && party.accepted.isSubset(of: other(than: party).processed)
+                && party.waiting.allSatisfy { party.accepted.contains($1) || party.refused.contains($1) }
+        }
+    }
+}
+
+extension DurableScenario {
+    /// Returns the text of a failure, with the command that shows what led to it.
+    package static func failureMessage(_ seed: UInt64, _ what: String) -> String {
+        "durable scenario \(seed) failed: \(what); replay: scripts/soak --durable-scenario \(seed)"
+    }
+}

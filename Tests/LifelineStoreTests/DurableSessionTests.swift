@@ -1,0 +1,319 @@
+import GRDB
+import Lifeline
+import LifelineRuntime
+import LifelineStore
+import LifelineTestSupport
+import LifelineWellKnownTypes
+import NIOConcurrencyHelpers
+import Testing
+
+/// Durable pushes between clients and servers that are started again, over Unix sockets and databases.
+@Suite(.timeLimit(.minutes(2))) struct DurableSessionTests {
+    private typealias Number = Google_Protobuf_Int64Value
+
+    private struct Counter: SessionService {
+        let methods: [SessionMethod]
+    }
+
+    /// What came, in order.
+    private final class Notes: Sendable {
+        private struct State {
+            var numbers: [Int64] = []
+            var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+        }
+
+        private let state = NIOLockedValueBox(State())
+
+        var all: [Int64] { state.withLockedValue { $0.numbers } }
+
+        func add(_ number: Int64) {
+            let waiter = state.withLockedValue { state -> CheckedContinuation<Void, Never>? in
+                state.numbers.append(number)
+                guard let waiter = state.waiter, state.numbers.count >= waiter.count else { return nil }
+                state.waiter = nil
+                return waiter.continuation
+            }
+            waiter?.resume()
+        }
+
+        /// Waits until so many have come. One may wait at a time.
+        func wait(for count: Int) async {
+            await withCheckedContinuation { continuation in
+                let isThere = state.withLockedValue { state in
+                    if state.numbers.count >= count { return true }
+                    state.waiter = (count, continuation)
+                    return false
+                }
+                if isThere { continuation.resume() }
+            }
+        }
+    }
+
+    /// A server's configuration, and the sessions that begin.
+    private func configuration(
+        _ store: SQLiteSessionStore? = nil
+    ) -> (SessionServerConfiguration, sessions: AsyncStream<SessionServerEnd>) {
+        let (sessions, continuation) = AsyncStream.makeStream(of: SessionServerEnd.self)
+        var configuration = SessionServerConfiguration()
+        configuration.store = store
+        configuration.server.shutdownGracePeriod = .zero
+        configuration.drainSpread = .zero
+        configuration.whenOpened = { session, _ in continuation.yield(session) }
+        return (configuration, sessions)
+    }
+
+    private struct Place {
+        let endpoint: Endpoint
+        let clientPath: String
+        let serverPath: String
+    }
+
+    private func withPlace(_ body: (Place) async throws -> Void) async throws {
+        try await withTemporaryPath("place") { path in
+            try await body(
+                Place(
+                    endpoint: .unix(path: path + ".socket"),
+                    clientPath: path + ".client",
+                    serverPath: path + ".server"
+                )
+            )
+        }
+    }
+
+    private func withServer(
+        _ place: Place,
+        _ notes: Notes,
+        _ body: (SessionServer) async throws -> Void
+    ) async throws {
+        let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+        let (configuration, _) = configuration(store)
+        let count = SessionMethod.push("t.T/Count") { (number: Number, _) async throws in notes.add(number.value) }
+        try await withSessionServer(
+            listeningOn: place.endpoint,
+            configuration: configuration,
+            services: [Counter(methods: [count])],
+            body
+        )
+        try store.close()
+    }
+
+    private func withClient(_ place: Place, _ body: (SessionClient) async throws -> Void) async throws {
+        let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
+        var configuration = SessionClientConfiguration()
+        configuration.store = store
+        configuration.closeTimeout = .zero
+        configuration.client.backoff.initialDelay = .milliseconds(10)
+        configuration.client.backoff.maximumAttempts = nil
+        try await withSessionClient(to: place.endpoint, configuration: configuration, body)
+        try store.close()
+    }
+
+    @Test func pushesAreProcessed() async throws {
+        try await withPlace { place in
+            let notes = Notes()
+            try await withServer(place, notes) { _ in
+                try await withClient(place) { client in
+                    for number in 1...20 {
+                        try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable, until: .processed)
+                    }
+                }
+            }
+            #expect(notes.all == Array(1...20))
+        }
+    }
+
+    @Test func whatAClientHasAcceptedSurvivesIt() async throws {
+        try await withPlace { place in
+            // There is no server.
+            try await withClient(place) { client in
+                for number in 1...20 { try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable) }
+            }
+            try await withClient(place) { client in
+                for number in 21...30 { try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable) }
+            }
+            let notes = Notes()
+            try await withServer(place, notes) { _ in
+                try await withClient(place) { client in
+                    try await client.push("t.T/Count", Number(31), delivery: .durable, until: .processed)
+                }
+                #expect(notes.all == Array(1...31))
+                // Nothing comes again.
+                try await withClient(place) { client in
+                    try await client.push("t.T/Count", Number(32), delivery: .durable, until: .processed)
+                }
+            }
+            #expect(notes.all == Array(1...32))
+        }
+    }
+
+    @Test func nothingIsInDoubtWhenAServerIsStartedAgain() async throws {
+        try await withPlace { place in
+            let notes = Notes()
+            try await withClient(place) { client in
+                try await withThrowingTaskGroup { group in
+                    group.addTask {
+                        for number in 1...1_000 {
+                            try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable)
+                        }
+                        try await client.push("t.T/Count", Number(1_001), delivery: .durable, until: .processed)
+                    }
+                    for round in 1...4 {
+                        try await withServer(place, notes) { server in
+                            // Shut down at once while it is busy; the last one stays.
+                            await notes.wait(for: round * 100)
+                            if round == 4 { try await group.waitForAll() }
+                        }
+                    }
+                }
+                for event in client.sessionHistory {
+                    if case .lost(let inDoubt) = event.kind { #expect(inDoubt.isEmpty) }
+                }
+            }
+            #expect(notes.all == Array(1...1_001))
+        }
+    }
+
+    @Test func aServersPushesSurviveIt() async throws {
+        try await withPlace { place in
+            let notes = Notes()
+            // The client does not read, and leaves.
+            var store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+            let (first, sessions) = configuration(store)
+            try await withSessionServer(listeningOn: place.endpoint, configuration: first, services: []) { _ in
+                try await withClient(place) { client in
+                    _ = client.pushes("t.T/Tell", of: Number.self)
+                    let session = try #require(await sessions.first { _ in true })
+                    for number in 1...10 {
+                        try await session.push("t.T/Tell", Number(Int64(number)), delivery: .durable)
+                    }
+                }
+            }
+            try store.close()
+            store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+            let (second, _) = configuration(store)
+            try await withSessionServer(listeningOn: place.endpoint, configuration: second, services: []) { _ in
+                try await withClient(place) { client in
+                    for try await number in client.pushes("t.T/Tell", of: Number.self) {
+                        notes.add(number.value)
+                        if number.value == 10 { break }
+                    }
+                }
+            }
+            try store.close()
+            #expect(notes.all == Array(1...10))
+        }
+    }
+
+    /// Each payment is there once, though the server ends between the handler's transaction and its return.
+    @Test func aTransactionMarksTheMessage() async throws {
+        try await withPlace { place in
+            try await withClient(place) { client in
+                try await client.push("t.T/Pay", Number(7), delivery: .durable)
+                for round in 1...2 {
+                    let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+                    try await store.database.write {
+                        try $0.execute(sql: "CREATE TABLE IF NOT EXISTS payments (amount INTEGER)")
+                    }
+                    let (paid, continuation) = AsyncStream.makeStream(of: Void.self)
+                    let pay = SessionMethod.push("t.T/Pay") { (number: Number, context) async throws in
+                        #expect(context.durableMessage?.number == (number.value == 7 ? 1 : 2))
+                        try await context.transaction { db in
+                            try db.execute(sql: "INSERT INTO payments VALUES (?)", arguments: [number.value])
+                        }
+                        continuation.yield()
+                        // Until it is cancelled.
+                        if number.value == 7 { try await Latch<Void>().wait() }
+                    }
+                    let (configuration, _) = configuration(store)
+                    try await withSessionServer(
+                        listeningOn: place.endpoint,
+                        configuration: configuration,
+                        services: [Counter(methods: [pay])]
+                    ) { _ in
+                        if round == 2 { try await client.push("t.T/Pay", Number(8), delivery: .durable) }
+                        _ = await paid.first { _ in true }
+                    }
+                    try store.close()
+                }
+            }
+            let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+            let payments = try await store.database.read { try Int.fetchAll($0, sql: "SELECT amount FROM payments") }
+            #expect(payments == [7, 8])
+        }
+    }
+
+    /// One that throws writes nothing, and takes nothing of the others' back.
+    @Test func transactionsThatComeTogether() async throws {
+        try await withPlace { place in
+            struct Failure: Error {}
+            let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+            try await store.database.write { try $0.execute(sql: "CREATE TABLE numbers (number INTEGER)") }
+            let add = SessionMethod.push("t.T/Add") { (number: Number, context) async throws in
+                try await context.transaction { db in
+                    try db.execute(sql: "INSERT INTO numbers VALUES (?)", arguments: [number.value])
+                    if number.value % 3 == 0 { throw Failure() }
+                }
+            }
+            let (configuration, _) = configuration(store)
+            try await withSessionServer(
+                listeningOn: place.endpoint,
+                configuration: configuration,
+                services: [Counter(methods: [add])]
+            ) { _ in
+                try await withThrowingTaskGroup { group in
+                    for client in 0..<5 {
+                        group.addTask {
+                            let endpoint = place.endpoint
+                            let path = place.clientPath + "\(client)"
+                            var configuration = SessionClientConfiguration()
+                            configuration.store = try SQLiteSessionStore(path: path, for: .client(of: endpoint))
+                            try await withSessionClient(to: endpoint, configuration: configuration) { client in
+                                for number in 1...20 as ClosedRange<Int64> {
+                                    try await client.push("t.T/Add", Number(number), delivery: .durable)
+                                }
+                                try await client.push("t.T/Add", Number(100), delivery: .durable, until: .processed)
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            let counts = try await store.database.read { db in
+                try Int.fetchAll(db, sql: "SELECT count(*) FROM numbers GROUP BY number")
+            }
+            #expect(counts == [Int](repeating: 5, count: 15))
+        }
+    }
+
+    @Test func whatCannotBeDurableIsRefused() async throws {
+        try await withPlace { place in
+            let (configuration, sessions) = configuration()
+            try await withSessionServer(listeningOn: place.endpoint, configuration: configuration, services: []) { _ in
+                try await withSessionClient(to: place.endpoint) { client in
+                    await #expect { try await client.push("t.T/Count", Number(1), delivery: .durable) } throws: {
+                        error in
+                        (error as? SessionError)?.code == .noStore
+                    }
+                    let session = try #require(await sessions.first { _ in true })
+                    await #expect { try await session.push("t.T/Tell", Number(1), delivery: .durable) } throws: {
+                        error in
+                        (error as? SessionError)?.code == .noStore
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func aStoreThatCannotBeUsedEndsTheClient() async throws {
+        try await withPlace { place in
+            let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
+            try store.close()
+            var configuration = SessionClientConfiguration()
+            configuration.store = store
+            let client = SessionClient(to: place.endpoint, configuration: configuration)
+            let push = Task { try await client.push("t.T/Count", Number(1), delivery: .durable) }
+            await #expect(throws: StoreError.self) { try await client.run() }
+            await #expect { try await push.value } throws: { ($0 as? SessionError)?.code == .storeFailed }
+        }
+    }
+}

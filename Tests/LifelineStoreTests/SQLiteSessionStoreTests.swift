@@ -1,0 +1,216 @@
+import GRDB
+import Glibc
+import Lifeline
+import LifelineStore
+import LifelineTestSupport
+import Testing
+
+/// What the store keeps, and what it says when it cannot be used.
+@Suite(.timeLimit(.minutes(1))) struct SQLiteSessionStoreTests {
+    private let endpoint = Endpoint.tcp(host: "example.org", port: 7_000)
+
+    private func code(_ body: () throws -> some Any) -> StoreError.Code? {
+        do {
+            _ = try body()
+            return nil
+        } catch {
+            let error = error as? StoreError
+            #expect(error?.message.hasSuffix(".") == true)
+            return error?.code
+        }
+    }
+
+    private func group(_ first: UInt64, _ count: Int = 1, byteCount: Int = 10) -> SessionStoreGroup {
+        SessionStoreGroup(first: first, count: count, bytes: [UInt8](repeating: 7, count: byteCount))
+    }
+
+    private func adding(_ group: SessionStoreGroup) -> SessionStoreChanges {
+        var changes = SessionStoreChanges()
+        changes.added = group
+        return changes
+    }
+
+    private func removing(_ groups: [UInt64]) -> SessionStoreChanges {
+        var changes = SessionStoreChanges()
+        changes.removed = groups
+        return changes
+    }
+
+    @Test func whatIsCommittedIsThereAgain() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let peer = SessionStoreID.random()
+            var store = try SQLiteSessionStore(path: path, for: .server)
+            let id = store.id
+            #expect(try await store.content(for: peer).next == 1)
+            try await store.commit(adding(group(1, 3)), for: peer)
+            try await store.commit(adding(group(4)), for: peer)
+            var changes = adding(group(10, 2))
+            changes.processed = [peer: [5, 1, 2]]
+            changes.removed = [1]
+            try await store.commit(changes, for: peer)
+            try store.close()
+
+            store = try SQLiteSessionStore(path: path, for: .server)
+            #expect(store.id == id)
+            let content = try await store.content(for: peer)
+            #expect(content.first == 4 && content.next == 12 && content.byteCount == 20)
+            #expect(content.processed == [peer: [5, 1, 2]])
+            #expect(try await store.groups(for: peer, from: 1, byteCount: 100) == [group(4), group(10, 2)])
+            #expect(try await store.groups(for: peer, from: 1, byteCount: 10) == [group(4)])
+            #expect(try await store.groups(for: peer, from: 5, byteCount: 1) == [group(10, 2)])
+            // Another client's are others.
+            #expect(try await store.content(for: .random()).next == 1)
+            try await store.commit(removing([4, 10]), for: peer)
+            let empty = try await store.content(for: peer)
+            #expect(empty.first == 12 && empty.next == 12 && empty.byteCount == 0)
+        }
+    }
+
+    @Test func aClientHasOnePeer() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .client(of: endpoint))
+            var changes = adding(group(1))
+            let servers = [SessionStoreID.random(), .random()]
+            changes.processed = [servers[0]: [1], servers[1]: [2]]
+            try await store.commit(changes, for: nil)
+            #expect(try await store.content(for: nil).processed == changes.processed)
+            #expect(try await store.groups(for: nil, from: 1, byteCount: 1).count == 1)
+        }
+    }
+
+    @Test func itIsForTheOwnerAlone() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            try await store.commit(adding(group(1)), for: nil)
+            for file in [path, path + "-wal", path + ".lock"] {
+                var status = stat()
+                #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600, "\(file)")
+            }
+            try store.close()
+            chmod(path, 0o640)
+            #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .insecure)
+            #expect("\(store.id)" == "(secret)")
+        }
+    }
+
+    @Test func commitsAreSynchronized() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            let (level, mode) = try await store.database.writeWithoutTransaction { db in
+                try (Int.fetchOne(db, sql: "PRAGMA synchronous"), String.fetchOne(db, sql: "PRAGMA journal_mode"))
+            }
+            #expect(level == 2 && mode == "wal")
+        }
+    }
+
+    @Test func oneProcessUsesItAtATime() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .inUse)
+            try store.close()
+            _ = try SQLiteSessionStore(path: path, for: .server)
+        }
+    }
+
+    @Test func itSaysWhoseItIs() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            _ = try SQLiteSessionStore(path: path, for: .client(of: endpoint))
+            #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .otherUse)
+            #expect(
+                code { try SQLiteSessionStore(path: path, for: .client(of: .tcp(host: "a", port: 1))) } == .otherUse
+            )
+            _ = try SQLiteSessionStore(path: path, for: .client(of: endpoint))
+        }
+        #expect(code { try SQLiteSessionStore(path: "/tmp", for: .server) } == .failed)
+        #expect(code { try SQLiteSessionStore(path: "/no/such/folder/store", for: .server) } == .failed)
+        #expect(code { try SQLiteSessionStore(path: "/dev/null", for: .server) } == .otherUse)
+        removeFile(at: "/dev/null.lock")
+        removeFile(at: "/tmp.lock")
+    }
+
+    @Test func aNewerOneIsLeftAlone() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            try await store.database.write { try $0.execute(sql: "UPDATE lifeline_store SET version = 2") }
+            try store.close()
+            #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .newerVersion)
+        }
+    }
+
+    @Test func damageIsTold() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            writeFile([UInt8]("This is no database, but a text that is longer than its header.".utf8), to: path)
+            #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .damaged)
+        }
+        try await withTemporaryPath("store.sqlite") { path in
+            var store = try SQLiteSessionStore(path: path, for: .server)
+            try await store.database.write { try $0.execute(sql: "DELETE FROM lifeline_store") }
+            try store.close()
+            #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .damaged)
+            removeFile(at: path)
+            store = try SQLiteSessionStore(path: path, for: .server)
+            try await store.commit(adding(group(1)), for: nil)
+            for damage in [
+                "SET next = -5", "SET next = 'x'", "SET byte_count = x'00'", "SET next = 1, byte_count = -1",
+            ] {
+                try await store.database.write { try $0.execute(sql: "UPDATE lifeline_peer \(damage)") }
+                await #expect { try await store.content(for: nil) } throws: { error in
+                    (error as? StoreError)?.code == .damaged
+                }
+            }
+            try await store.database.write { try $0.execute(sql: "UPDATE lifeline_group SET count = 'x'") }
+            await #expect { try await store.groups(for: nil, from: 1, byteCount: 9) } throws: { error in
+                (error as? StoreError)?.code == .damaged
+            }
+        }
+    }
+
+    @Test func anApplicationHasTablesOfItsOwn() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let database = try DatabaseQueue(path: path)
+            try await database.write { try $0.execute(sql: "CREATE TABLE orders (number INTEGER)") }
+            try database.close()
+            chmod(path, 0o600)
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            try await store.database.write { try $0.execute(sql: "INSERT INTO orders VALUES (1)") }
+            try await store.commit(adding(group(1)), for: nil)
+            #expect(try await store.content(for: nil).next == 2)
+        }
+    }
+
+    @Test func theFileShrinks() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            for first in 1...24 as ClosedRange<UInt64> {
+                try await store.commit(adding(group(first, byteCount: 1 << 20)), for: nil)
+            }
+            func pageCount() async throws -> Int {
+                try await store.database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") } ?? 0
+            }
+            #expect(try await pageCount() > 24 * 256)
+            for first in 1...24 as ClosedRange<UInt64> { try await store.commit(removing([first]), for: nil) }
+            for first in 25...50 as ClosedRange<UInt64> {
+                try await store.commit(adding(group(first)), for: nil)
+                try await store.commit(removing([first]), for: nil)
+            }
+            #expect(try await pageCount() < 6 * 256)
+        }
+    }
+
+    @Test func aFullDiskIsAnErrorAndNothingIsMade() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            let pages = try await store.database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") } ?? 0
+            // SQLite's own limit says the same as a full disk.
+            try await store.database.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA max_page_count = \(pages + 4)")
+            }
+            await #expect { try await store.commit(adding(group(1, byteCount: 1 << 20)), for: nil) } throws: { error in
+                (error as? StoreError)?.code == .full
+            }
+            #expect(try await store.content(for: nil).next == 1)
+            try await store.commit(adding(group(2)), for: nil)
+            #expect(try await store.groups(for: nil, from: 1, byteCount: 9) == [group(2)])
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Lifeline
+import LifelineCore
+import Testing
+
+@Suite struct OutboxTests {
+    private let now = MonotonicTime(nanoseconds: 0)
+
+    private func message(_ waiter: UInt64, byteCount: Int = 10) -> Outbox.Message {
+        Outbox.Message(
+            waiter: waiter,
+            isObserved: false,
+            method: "t.T/\(waiter % 2)",
+            fields: [],
+            payload: [UInt8](repeating: UInt8(waiter % 256), count: byteCount)
+        )
+    }
+
+    /// An outbox that the macros of tests can change.
+    private final class Box {
+        var value: Outbox
+
+        init(_ value: Outbox) { self.value = value }
+
+        func takeGroup() -> SessionStoreGroup? { value.takeGroup() }
+        func groupStored() -> [Outbox.Message] { value.groupStored() }
+        func groupFailed() -> [Outbox.Message] { value.groupFailed() }
+        func takeReady() -> Outbox.Message? { value.takeReady() }
+        func withdraw(_ waiter: UInt64) -> Outbox.Message? { value.withdraw(waiter) }
+        func takeReading() -> UInt64? { value.takeReading() }
+        func read(_ groups: [SessionStoreGroup]) -> Bool { value.read(groups) }
+        func takeRemovable() -> [UInt64] { value.takeRemovable() }
+    }
+
+    private func outbox(_ content: SessionStoreContent = SessionStoreContent(), byteLimit: Int = .max) -> Box {
+        Box(Outbox(content, byteLimit: byteLimit))
+    }
+
+    @Test func messagesGoOnWhenTheirGroupIsStored() throws {
+        let outbox = outbox()
+        for waiter in 1...3 as ClosedRange<UInt64> { outbox.value.append(message(waiter)) }
+        #expect(outbox.value.firstReady == nil)
+        let group = try #require(outbox.takeGroup())
+        #expect(group.first == 1 && group.count == 3)
+        #expect(outbox.takeGroup() == nil, "one at a time")
+        outbox.value.append(message(4))
+        #expect(outbox.groupStored().map(\.waiter) == [1, 2, 3])
+        #expect(outbox.takeReady()?.number == 1 && outbox.takeReady()?.number == 2)
+        #expect(outbox.takeGroup()?.first == 4)
+        #expect(!outbox.value.isEmpty && outbox.value.floor == 0)
+    }
+
+    @Test func aGroupIsRemovedWhenAllOfItIsProcessed() throws {
+        let outbox = outbox()
+        for waiter in 1...2 as ClosedRange<UInt64> { outbox.value.append(message(waiter)) }
+        _ = outbox.takeGroup()
+        _ = outbox.groupStored()
+        while outbox.takeReady() != nil {}
+        outbox.value.finished(2, now: now)
+        #expect(outbox.value.nextDeadline == nil && outbox.takeRemovable().isEmpty)
+        outbox.value.finished(1, now: now)
+        #expect(
+            outbox.value.nextDeadline == now + Outbox.removalDelay && outbox.value.isEmpty && outbox.value.floor == 2
+        )
+        #expect(outbox.takeRemovable() == [1] && outbox.value.nextDeadline == nil)
+        outbox.value.removalFailed([1], now: now)
+        #expect(outbox.takeRemovable() == [1])
+    }
+
+    @Test func numbersOfAGroupThatFailedAreNotGivenAgain() {
+        let outbox = outbox()
+        outbox.value.append(message(1))
+        _ = outbox.takeGroup()
+        #expect(outbox.groupFailed().map(\.waiter) == [1])
+        outbox.value.append(message(2))
+        #expect(outbox.takeGroup()?.first == 2 && outbox.groupStored().count == 1)
+        #expect(outbox.takeReady()?.number == 2 && outbox.value.floor == 1)
+    }
+
+    @Test func aMessageIsWithdrawnUntilItIsStored() {
+        let outbox = outbox()
+        for waiter in 1...2 as ClosedRange<UInt64> { outbox.value.append(message(waiter)) }
+        #expect(outbox.withdraw(1)?.waiter == 1 && outbox.withdraw(1) == nil)
+        _ = outbox.takeGroup()
+        #expect(outbox.withdraw(2) == nil)
+        #expect(outbox.groupStored().map(\.number) == [1])
+    }
+
+    @Test func aFullStoreTakesNothing() {
+        let outbox = outbox(byteLimit: 10)
+        outbox.value.append(message(1))
+        #expect(outbox.takeGroup() != nil)
+        _ = outbox.groupStored()
+        outbox.value.append(message(2))
+        #expect(outbox.takeGroup() == nil)
+        _ = outbox.takeReady()
+        outbox.value.finished(1, now: now)
+        #expect(outbox.takeGroup()?.first == 2)
+    }
+
+    /// A store in memory, with which an outbox is driven.
+    private struct Store {
+        var groups: [SessionStoreGroup] = []
+
+        func groups(from number: UInt64) -> [SessionStoreGroup] {
+            var byteCount = 0
+            return groups.filter { $0.first >= number }.prefix { group in
+                defer { byteCount += group.bytes.count }
+                return byteCount < Outbox.pageByteCount
+            }
+        }
+    }
+
+    @Test func whatWasKeptIsReadInPages() throws {
+        // 4 MiB in groups of 64 KiB.
+        var store = Store()
+        let first = outbox()
+        for waiter in 1...64 as ClosedRange<UInt64> {
+            first.value.append(message(waiter, byteCount: 64 << 10))
+            store.groups.append(try #require(first.takeGroup()))
+            _ = first.groupStored()
+            // What lanes do not take stays in the store.
+            #expect(first.value.readyCount <= 9)
+        }
+        let content = SessionStoreContent(first: 1, next: 65, byteCount: 64 * 64 << 10)
+        let outbox = outbox(content)
+        #expect(!outbox.value.isEmpty && outbox.value.floor == 0 && outbox.value.firstReady == nil)
+        var numbers: [UInt64] = []
+        while !outbox.value.isEmpty {
+            if let number = outbox.takeReading() {
+                #expect(outbox.takeReading() == nil, "one at a time")
+                #expect(outbox.read(store.groups(from: number)))
+            }
+            let message = try #require(outbox.takeReady())
+            #expect(message.payload.count == 64 << 10 && message.waiter == 0)
+            numbers.append(message.number)
+            outbox.value.finished(message.number, now: now)
+        }
+        #expect(numbers == Array(1...64))
+        #expect(outbox.takeRemovable() == numbers)
+    }
+
+    @Test func damagedGroupsAreNotTaken() throws {
+        let whole = outbox()
+        whole.value.append(message(1))
+        let group = try #require(whole.takeGroup())
+        let damaged = [
+            SessionStoreGroup(first: 1, count: 2, bytes: group.bytes),
+            SessionStoreGroup(first: 1, count: 1, bytes: Array(group.bytes.dropLast())),
+            SessionStoreGroup(first: 1, count: 0, bytes: []),
+            SessionStoreGroup(first: 1, count: 1, bytes: [0x08, 1] + group.bytes),
+        ]
+        for group in damaged {
+            let outbox = outbox(SessionStoreContent(first: 1, next: 2))
+            #expect(outbox.takeReading() == 1)
+            #expect(!outbox.read([group]), "\(group)")
+            #expect(outbox.value.firstReady == nil)
+        }
+    }
+
+    @Test func soManyAreUnderWayAtMost() throws {
+        let outbox = outbox()
+        var taken: UInt64 = 0
+        for waiter in 1...UInt64(Outbox.openCount) + 10 {
+            outbox.value.append(message(waiter, byteCount: 0))
+            guard waiter % 1_000 == 0 || waiter > Outbox.openCount else { continue }
+            _ = outbox.takeGroup()
+            _ = outbox.groupStored()
+            while let message = outbox.takeReady() { taken = message.number }
+        }
+        #expect(taken == Outbox.openCount)
+        for number in 1...1_000 as ClosedRange<UInt64> { outbox.value.finished(number, now: now) }
+        #expect(outbox.takeReady()?.number == taken + 1)
+    }
+}
+
+extension Outbox {
+    /// How many messages are ready for a lane.
+    fileprivate var readyCount: Int {
+        var (copy, count) = (self, 0)
+        while copy.takeReady() != nil { count += 1 }
+        return count
+    }
+}

@@ -1,0 +1,26 @@
+/// The seeds of stories, run in portions, two at a time.
+enum Seeds {
+    private static let portion: UInt64 = 200
+
+    /// - Parameters:
+    ///   - run: runs a portion.
+    ///   - add: takes what came of one. Returns whether to go on.
+    static func run<Part: Sendable>(
+        below count: UInt64,
+        _ run: @escaping @Sendable (Range<UInt64>) -> Part,
+        add: (Part) -> Bool
+    ) async {
+        await withTaskGroup(of: Part.self) { group in
+            var next: UInt64 = 0
+            func begin() {
+                guard next < count else { return }
+                let seeds = next..<min(next + portion, count)
+                next = seeds.upperBound
+                group.addTask { run(seeds) }
+            }
+            begin()
+            begin()
+            for await part in group where add(part) { begin() }
+        }
+    }
+}
