@@ -601,6 +601,23 @@ let sessionCuts: [Target] = [
     ),
 ]
 
+// MARK: - Tests/: processes that are killed
+
+let kills: [Target] = [
+    program(
+        "KillProof",
+        path: "Tests/KillProof",
+        "FaultSupport",
+        "Lifeline",
+        "LifelineStore",
+        "LifelineTestSupport",
+        "LifelineWellKnownTypes",
+        .argumentParser,
+        .grdb
+    ),
+    tests("KillTests", "KillProof", "LifelineTestSupport"),
+]
+
 // MARK: - The package
 
 let package = Package(
@@ -644,7 +661,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
     targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop
-        + faults + sessionCuts,
+        + faults + sessionCuts + kills,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )

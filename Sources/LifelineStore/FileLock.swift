@@ -26,8 +26,6 @@ final class FileLock: Sendable {
 
     deinit { unlock() }
 
-    var isLocked: Bool { file.withLock { $0 >= 0 } }
-
     func unlock() {
         file.withLock { file in
             if file >= 0 { close(file) }

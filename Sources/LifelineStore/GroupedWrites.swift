@@ -42,19 +42,23 @@ final class GroupedWrites: Sendable {
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
-            if begins { database.asyncWriteWithoutTransaction { self.writeAll($0) } }
+            if begins { begin() }
         }
     }
 
-    private func writeAll(_ db: Database) {
-        while true {
-            let writes = state.withLock { state in
+    /// Makes all writes that wait, behind what else is to be done with the database.
+    private func begin() {
+        database.asyncWriteWithoutTransaction { db in
+            let writes = self.state.withLock { state in
                 defer { state.waiting = [] }
-                if state.waiting.isEmpty { state.isWriting = false }
                 return state.waiting
             }
-            if writes.isEmpty { return }
-            write(writes, db)
+            self.write(writes, db)
+            let isMore = self.state.withLock { state in
+                state.isWriting = !state.waiting.isEmpty
+                return state.isWriting
+            }
+            if isMore { self.begin() }
         }
     }
 

@@ -1,6 +1,7 @@
 internal import Foundation
 public import GRDB
 public import Lifeline
+internal import Synchronization
 
 /// Durable messages of a client or a server in a SQLite database.
 ///
@@ -14,7 +15,8 @@ public import Lifeline
 /// and synchronized with each commit: what was committed survives a loss of power, as far as the disk does what it says.
 ///
 /// The file is the owner's alone (mode 0600), as it has what names the store to the other side, and the messages. Beside
-/// it stands a file with `.lock` behind the name, which sees to it that one process uses the store at a time.
+/// it stands a file with `.lock` behind the name, which sees to it that the store is opened once at a time. Use one store
+/// for one client, or one server.
 public final class SQLiteSessionStore: SessionStore {
     /// Whose messages they are.
     public enum Use: Sendable {
@@ -38,11 +40,12 @@ public final class SQLiteSessionStore: SessionStore {
 
     private let writes: GroupedWrites
     private let lock: FileLock
+    private let isClosed = Atomic(false)
 
     /// Opens a store, or makes one where there is no file.
     ///
-    /// - Throws: `StoreError`: `inUse`, `otherUse`, `newerVersion`, `damaged`, `insecure`, or `failed`. Nothing was
-    ///   changed on the disk then, but that a new file may be there.
+    /// - Throws: `StoreError`: `inUse`, `otherUse`, `newerVersion`, `damaged`, `insecure`, `full`, or `failed`. Nothing
+    ///   was changed on the disk then, but that a new file may be there.
     public init(path: String, for use: Use) throws(StoreError) {
         lock = try FileLock(besides: path)
         try Self.makePrivate(path)
@@ -64,10 +67,16 @@ public final class SQLiteSessionStore: SessionStore {
 
     /// Closes the file. Every later use of the store fails. A client or a server must not use it any more.
     ///
-    /// - Throws: `StoreError` `failed` when the database is in use.
+    /// - Throws: `StoreError` `inUse` when statements of the application's own are open.
     public func close() throws(StoreError) {
-        guard lock.isLocked else { return }
-        do { try database.close() } catch { throw StoreError(error, database.path) }
+        let wasClosed = isClosed.exchange(true, ordering: .sequentiallyConsistent)
+        if wasClosed { return }
+        do {
+            try database.close()
+        } catch {
+            isClosed.store(false, ordering: .sequentiallyConsistent)
+            throw StoreError(error, database.path)
+        }
         lock.unlock()
     }
 
@@ -130,7 +139,7 @@ public final class SQLiteSessionStore: SessionStore {
 
     /// GRDB crashes when a database is used that is closed.
     private func checkOpen() throws(StoreError) {
-        guard !lock.isLocked else { return }
+        guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
         throw StoreError(code: .failed, message: "\(database.path) is closed. Open it again.")
     }
 

@@ -12,12 +12,12 @@ extension SessionContext {
     ///     }
     ///
     /// What comes together is put into one transaction, in which each has a savepoint of its own: when `body` throws,
-    /// nothing of it is written, and the message is not marked. Call it once for a message: a second transaction may be
-    /// missing where the first is there. For a message that is not durable nothing is marked.
+    /// nothing of it is written, and the message is not marked. Call it once for a message: after a crash, a second
+    /// transaction may be missing where the first is there. Where `durableMessage` is nil nothing is marked.
     ///
     /// - Parameter body: is called on the database's own thread, which it must not keep for long.
-    /// - Throws: what `body` throws; `StoreError` when it could not be written, or the server's store is of another
-    ///   type.
+    /// - Throws: what `body` throws; GRDB's `DatabaseError` when it could not be written; `StoreError` when the server
+    ///   has no such store, or that is closed.
     public func transaction<Result: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {

@@ -23,7 +23,7 @@ struct StoreSchema {
         else {
             throw StoreError(
                 code: .damaged,
-                message: "\(path) does not say what it is. Put back a copy of it, or begin with a new file."
+                message: "\(path) does not say what it is. Begin with a new file."
             )
         }
         guard version <= Self.version else {

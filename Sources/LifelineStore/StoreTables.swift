@@ -6,7 +6,7 @@ internal import Lifeline
 enum StoreTables {
     /// From so many free pages of 4 KiB on the file is made smaller.
     private static let freePageCount = 1_024
-    /// How many of them one commit gives back, so that none takes long.
+    /// How many of them one commit gives back at least.
     private static let givenBackCount = 256
 
     static func content(for peer: SessionStoreID?, in db: Database) throws -> SessionStoreContent {
@@ -127,14 +127,16 @@ enum StoreTables {
 
     /// Marks a message as processed, in the transaction of its handler.
     static func mark(_ message: SessionDurableMessage, in db: Database) throws {
-        let statement = try db.cachedStatement(sql: "INSERT INTO lifeline_mark (sender, number) VALUES (?, ?)")
+        let statement = try db.cachedStatement(sql: "INSERT OR IGNORE INTO lifeline_mark VALUES (?, ?)")
         try statement.execute(arguments: [Data(message.sender.bytes), Int64(bitPattern: message.number)])
     }
 
     /// Makes the file smaller where much of it is free.
     private static func giveBackPages(in db: Database) throws {
         let free = try Int.fetchOne(try db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
-        if free >= freePageCount { try db.execute(sql: "PRAGMA incremental_vacuum(\(givenBackCount))") }
+        // A part of them, so that none takes long, and many commits in a row leave few.
+        guard free >= freePageCount else { return }
+        try db.execute(sql: "PRAGMA incremental_vacuum(\(max(givenBackCount, free / 8)))")
     }
 
     /// Names a peer in the tables; a client's only one has no bytes.
@@ -162,7 +164,7 @@ extension StoreError {
     fileprivate static var damaged: StoreError {
         StoreError(
             code: .damaged,
-            message: "The store has what Lifeline does not write. Put back a copy of it, or begin with a new one."
+            message: "The store has what Lifeline does not write. Begin with a new one."
         )
     }
 
@@ -183,7 +185,7 @@ extension StoreError {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
                 self.init(
                     code: .damaged,
-                    message: "\(path) is no database, or damaged. Put back a copy of it, or begin with a new file.",
+                    message: "\(path) is no database, or damaged. Begin with a new file.",
                     cause: error
                 )
             default:

@@ -97,11 +97,15 @@ import Testing
         try store.close()
     }
 
-    private func withClient(_ place: Place, _ body: (SessionClient) async throws -> Void) async throws {
+    private func withClient(
+        _ place: Place,
+        closeTimeout: Duration = .zero,
+        _ body: (SessionClient) async throws -> Void
+    ) async throws {
         let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
         var configuration = SessionClientConfiguration()
         configuration.store = store
-        configuration.closeTimeout = .zero
+        configuration.closeTimeout = closeTimeout
         configuration.client.backoff.initialDelay = .milliseconds(10)
         configuration.client.backoff.maximumAttempts = nil
         try await withSessionClient(to: place.endpoint, configuration: configuration, body)
@@ -143,6 +147,20 @@ import Testing
                 }
             }
             #expect(notes.all == Array(1...32))
+        }
+    }
+
+    /// Also what is in the store alone is sent before a client is closed.
+    @Test func closingWaitsForWhatWasKept() async throws {
+        try await withPlace { place in
+            try await withClient(place) { client in
+                for number in 1...20 { try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable) }
+            }
+            let notes = Notes()
+            try await withServer(place, notes) { _ in
+                try await withClient(place, closeTimeout: .seconds(60)) { _ in }
+                #expect(notes.all == Array(1...20))
+            }
         }
     }
 
@@ -220,6 +238,8 @@ import Testing
                         try await context.transaction { db in
                             try db.execute(sql: "INSERT INTO payments VALUES (?)", arguments: [number.value])
                         }
+                        // The mark is there.
+                        try await context.transaction { _ in }
                         continuation.yield()
                         // Until it is cancelled.
                         if number.value == 7 { try await Latch<Void>().wait() }
@@ -282,6 +302,101 @@ import Testing
                 try Int.fetchAll(db, sql: "SELECT count(*) FROM numbers GROUP BY number")
             }
             #expect(counts == [Int](repeating: 5, count: 15))
+        }
+    }
+
+    /// A server sends what it kept at once; who asks for it later gets it.
+    @Test func aClientKeepsWhatNobodyHasAskedFor() async throws {
+        try await withPlace { place in
+            let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
+            let (configuration, sessions) = configuration(store)
+            try await withSessionServer(listeningOn: place.endpoint, configuration: configuration, services: []) { _ in
+                try await withClient(place) { client in
+                    let session = try #require(await sessions.first { _ in true })
+                    try await session.push("t.T/Tell", Number(1), delivery: .durable)
+                    // Behind it.
+                    async let told: Void = session.push("t.T/Tell", Number(2), delivery: .durable, until: .processed)
+                    while client.statistics.receivedPushCount < 2 { await Task.yield() }
+                    var numbers: [Int64] = []
+                    for try await number in client.pushes("t.T/Tell", of: Number.self) {
+                        numbers.append(number.value)
+                        if numbers.count == 2 { break }
+                    }
+                    #expect(numbers == [1, 2])
+                    try await told
+                }
+            }
+            try store.close()
+        }
+    }
+
+    @Test func aPushThatWaitsForTheStoreCanBeCancelled() async throws {
+        try await withPlace { place in
+            let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
+            var configuration = SessionClientConfiguration()
+            configuration.store = store
+            configuration.closeTimeout = .zero
+            configuration.maximumStoredByteCount = 1
+            try await withSessionClient(to: place.endpoint, configuration: configuration) { client in
+                try await client.push("t.T/Count", Number(1), delivery: .durable)
+                let push = Task { try await client.push("t.T/Count", Number(2), delivery: .durable) }
+                push.cancel()
+                await #expect { try await push.value } throws: { ($0 as? SessionError)?.code == .cancelled }
+                // One that waits until it is processed is told that it is kept.
+                let (kept, begun) = (NIOLockedValueBox<SessionError.Code?>(nil), Latch<Void>())
+                let observed = Task {
+                    begun.open(with: ())
+                    do {
+                        try await client.push("t.T/Count", Number(3), delivery: .durable, until: .processed)
+                    } catch let error as SessionError {
+                        kept.withLockedValue { $0 = error.code }
+                    }
+                }
+                try await begun.wait()
+                await client.close()
+                try await observed.value
+                #expect([.closedLocally, .messageUnsent].contains(kept.withLockedValue { $0 }))
+            }
+        }
+    }
+
+    @Test func whoWaitsForAKeptPushIsTold() async throws {
+        try await withPlace { place in
+            try await withClient(place) { client in
+                let payload = Google_Protobuf_BytesValue([UInt8](repeating: 1, count: 300 << 10))
+                let codes = NIOLockedValueBox<[SessionError.Code]>([])
+                try await withThrowingDiscardingTaskGroup { group in
+                    // More than is kept in memory; the last one is stored behind the others.
+                    for _ in 1...4 {
+                        group.addTask {
+                            do {
+                                try await client.push("t.T/Count", payload, delivery: .durable, until: .processed)
+                            } catch let error as SessionError {
+                                codes.withLockedValue { $0.append(error.code) }
+                            }
+                        }
+                    }
+                    group.addTask {
+                        for _ in 1...5 { try await client.push("t.T/Count", Number(1), delivery: .durable) }
+                        await client.close()
+                    }
+                }
+                #expect(codes.withLockedValue { $0 }.count == 4)
+                #expect(codes.withLockedValue { $0 }.allSatisfy { $0 == .messageKept || $0 == .closedLocally })
+            }
+        }
+    }
+
+    @Test func aClientThatCannotRunRefusesDurablePushes() async throws {
+        try await withPlace { place in
+            var configuration = SessionClientConfiguration()
+            configuration.store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
+            configuration.name = String(repeating: "n", count: 20 << 10)
+            let client = SessionClient(to: place.endpoint, configuration: configuration)
+            await #expect(throws: ConnectionError.self) { try await client.run() }
+            await #expect(throws: SessionError.self) {
+                try await client.push("t.T/Count", Number(1), delivery: .durable)
+            }
         }
     }
 

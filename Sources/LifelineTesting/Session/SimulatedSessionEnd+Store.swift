@@ -42,7 +42,8 @@ extension SimulatedSessionEnd {
         switch (work, result) {
         case (.commit, .success): machine.committed(now: now, into: &actions)
         case (.commit, .failure): machine.commitFailed(now: now, into: &actions)
-        case (.read, .success(let groups)): precondition(machine.read(groups), "what was stored cannot be read")
+        case (.read, .success(let groups)):
+            precondition(machine.read(groups, now: now, into: &actions), "what was stored cannot be read")
         case (.read, .failure): machine.readingFailed(now: now)
         }
         perform(actions, now: now)

@@ -141,6 +141,7 @@ package final class SimulatedSessionServer {
         guard let index = connections.firstIndex(where: { $0.link === link }) else { return }
         let connection = connections.remove(at: index)
         link.end(from: .server)
+        if let hello = connection.decision?.hello { registry.storeNotOpened(over: link.id, hello) }
         guard let session = connection.admission.session else { return }
         session.end.disconnected(link, now: now)
         registry.disconnected(link.id, of: session.id, now: now)

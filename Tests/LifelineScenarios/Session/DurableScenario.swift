@@ -63,6 +63,8 @@ package final class DurableScenario {
         var refused: Set<Int> = []
         /// Notes by the numbers of messages in the present process.
         var waiting: [UInt64: Int] = [:]
+        /// Of those, the ones whose senders wait until they are processed, and are not told yet.
+        var observed: Set<UInt64> = []
         /// Of the other side's: by their numbers in the store.
         var came: [UInt64: Int] = [:]
         var unread: [Unread] = []
@@ -82,6 +84,7 @@ package final class DurableScenario {
         /// Its process is gone.
         func killed() {
             (waiting, unread, handled, lastHandled) = ([:], [], [], [:])
+            observed = []
         }
     }
 
@@ -97,6 +100,8 @@ package final class DurableScenario {
     private var linkCount: UInt64 = 0
     private var noteCount = 0
     private var isQuiet = false
+    /// Whether more is kept than memory has.
+    private let isLarge: Bool
 
     package init(seed: UInt64, isTracing: Bool = false) {
         self.isTracing = isTracing
@@ -107,6 +112,7 @@ package final class DurableScenario {
         options.inboundWindow = SessionWindow(frameCount: isSmall ? 8 : 1_000, byteCount: 64 << 10)
         options.inboundCredit = 64 << 10
         self.options = options
+        isLarge = Int.random(in: 0..<8, using: &random) == 0
         self.random = random
         client = SimulatedSessionEnd(.client, options: options)
         server = SimulatedSessionServer(SimulatedSessionServer.Configuration())
@@ -279,11 +285,14 @@ package final class DurableScenario {
             noteCount += 1
             let number = noteCount
             let method = "test.Durable/\(below(3))"
-            let content = SessionNote(number, fillerCount: below(8) == 0 ? below(3_000) : below(40)).content
-            end.pushDurable(method, content, isObserved: below(3) == 0, now: now) { offer in
+            let filler = isLarge ? below(50_000) : below(8) == 0 ? below(3_000) : below(40)
+            let content = SessionNote(number, fillerCount: filler).content
+            let isObserved = below(3) == 0
+            end.pushDurable(method, content, isObserved: isObserved, now: now) { offer in
                 guard case .waits(let id) = offer else { return }
                 party.methods[number] = method
                 party.waiting[id] = number
+                if isObserved { party.observed.insert(id) }
                 result.totals.messages += 1
                 note("the \(party.side) pushes \(number)")
             }
@@ -311,6 +320,7 @@ package final class DurableScenario {
 
     private func ended(_ id: UInt64, _ outcome: SessionDeliveryOutcome, _ party: Party) {
         guard let number = party.waiting[id] else { return }
+        party.observed.remove(id)
         switch outcome {
         case .processed: demand(other(than: party).processed.contains(number), "\(number) is not processed")
         case .notStored, .unsent:
@@ -373,13 +383,14 @@ package final class DurableScenario {
     private func committed(_ changes: SessionStoreChanges, at party: Party) {
         for bytes in changes.processed.values {
             guard let numbers = ReceivedNumbers(bytes: bytes) else { return demand(false, "numbers cannot be read") }
-            for (number, content) in party.came where numbers.contains(number) && !party.known.contains(number) {
+            let came = party.came.sorted { $0.key < $1.key }
+            for (number, content) in came where numbers.contains(number) && !party.known.contains(number) {
                 if party.marked.contains(content) { continue }
                 demand(party.processed.insert(content).inserted, "\(content) is processed twice")
                 result.totals.processed += 1
                 note("the \(party.side) has \(content) on its disk")
             }
-            for (number, _) in party.came where party.known.contains(number) {
+            for (number, _) in came where party.known.contains(number) {
                 demand(numbers.contains(number), "number \(number) is forgotten")
             }
             party.known = numbers
@@ -411,13 +422,14 @@ package final class DurableScenario {
                 }
             }
             demand(party.store.groupCount == 0, "groups are left in the store of the \(party.side)")
+            demand(party.observed.isEmpty, "who waits at the \(party.side) is not told")
         }
     }
 
     private var isDone: Bool {
         parties.allSatisfy { party in
             party.store.groupCount == 0 && party.unread.isEmpty && party.store.nextDeadline == nil
-                && party.accepted.isSubset(of: other(than: party).processed)
+                && party.observed.isEmpty && party.accepted.isSubset(of: other(than: party).processed)
                 && party.waiting.allSatisfy { party.accepted.contains($1) || party.refused.contains($1) }
         }
     }

@@ -30,8 +30,8 @@ public struct SessionDelivery: Sendable, Hashable {
 
     /// Kept in the store of this side's (`SessionClientConfiguration.store`, `SessionServerConfiguration.store`) before
     /// it is sent, and until the peer has processed it, also where the session or the process ends before. Where the
-    /// peer has a store, too, it is processed exactly once; where it has none, a second time when the peer is started
-    /// again between having processed it and having said so. In the order of the others of its method that are durable.
+    /// peer has a store, too, it is processed exactly once; where it has none, perhaps a second time when the session
+    /// is lost, or either process is started again. In the order of the others of its method that are durable.
     public static let durable = SessionDelivery(isDurable: true)
 
     /// Sent over the present connection or not at all, and never again. Without a connection it is dropped at once.

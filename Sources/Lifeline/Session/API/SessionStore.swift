@@ -12,8 +12,8 @@
 /// A table for each of the three in PostgreSQL, for example, is enough: `commit` is one transaction. A fourth one, of
 /// **marks**, has handlers write with exactly one effect: see ``SessionDurableMessage``.
 ///
-/// One process at a time uses a store, for one client or one server. Calls for one peer come one after the other;
-/// those for several peers of a server may come side by side.
+/// One process at a time uses a store, for one client or one server. One `commit` for a peer comes at a time, and
+/// `groups` may come beside it; calls for several peers of a server come side by side.
 public protocol SessionStore: Sendable {
     /// Names the store to the other side, which remembers by it what it has processed.
     var id: SessionStoreID { get }

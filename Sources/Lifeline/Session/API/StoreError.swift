@@ -5,7 +5,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         private enum Kind { case inUse, damaged, newerVersion, otherUse, insecure, full, failed }
         private let kind: Kind
 
-        /// Another process uses the store, or another client or server of this one.
+        /// The store is open already, in another process or in this one, or another program writes to it.
         public static let inUse = Code(kind: .inUse)
         /// What is in the store is not what was put there.
         public static let damaged = Code(kind: .damaged)

@@ -32,7 +32,8 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
             } catch {
                 client.clientEnd.failed(method, error, wasDelivered: delivery.value != nil)
             }
-            client.engine.letGo(message, processed: run.entries.count)
+            let isGivenBack = Task.isCancelled && delivery.value == nil && client.engine.giveBack(message)
+            if !isGivenBack { client.engine.letGo(message, processed: run.entries.count) }
             delivery.open(with: nil)
         }
     }

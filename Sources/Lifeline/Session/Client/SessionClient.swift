@@ -42,8 +42,6 @@ public final class SessionClient: Sendable {
     let interceptors: [any SessionClientInterceptor]
     let configuration: SessionClientConfiguration
     private let keeper: ConnectionKeeper
-    /// Opens when the store is in use, or cannot be.
-    private let storeIsOpen = Latch<Void>()
 
     /// Makes a client that does nothing until it is run.
     ///
@@ -82,6 +80,7 @@ public final class SessionClient: Sendable {
             role: .client,
             options: options,
             details: SessionMachine.OpeningDetails(name: configuration.name, metadata: configuration.metadata),
+            awaitsStore: configuration.store != nil,
             clock: environment.clock
         )
         keeper = ConnectionKeeper(
@@ -143,22 +142,21 @@ public final class SessionClient: Sendable {
         }
         try keeper.start()
         do {
-            try await useStore()
+            try await openStore()
             try await runUntilOver()
         } catch {
             engine.end(.abandoned)
-            // So that the store can be closed.
-            await engine.waitUntilStored()
+            await engine.closeStore()
             throw error
         }
         engine.end(.abandoned)
-        await engine.waitUntilStored()
+        await engine.closeStore()
         if let failure = clientEnd.failure { throw failure }
     }
 
-    private func useStore() async throws(StoreError) {
+    private func openStore() async throws(StoreError) {
         guard let store = configuration.store else { return }
-        defer { storeIsOpen.open(with: ()) }
+        defer { clientEnd.storeIsOpen.open(with: ()) }
         do throws(StoreError) {
             let content = try await store.content(for: nil)
             let limit = configuration.maximumStoredByteCount
@@ -177,7 +175,7 @@ public final class SessionClient: Sendable {
     /// - Throws: `noStore`, `cancelled`.
     nonisolated(nonsending) func waitForStore() async throws(SessionError) {
         if configuration.store == nil { throw .noStore }
-        do { try await storeIsOpen.wait() } catch { throw .cancelled }
+        do { try await clientEnd.storeIsOpen.wait() } catch { throw .cancelled }
     }
 
     private func runUntilOver() async throws {

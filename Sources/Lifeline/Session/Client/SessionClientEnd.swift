@@ -7,6 +7,8 @@ internal import NIOConcurrencyHelpers
 /// The client's end of a session: learns what becomes of the session, and makes its connections.
 final class SessionClientEnd: Sendable {
     let history = SessionHistory()
+    /// Opens when the store is in use, or never will be.
+    let storeIsOpen = Latch<Void>()
     private let engine: SessionEngine
     private let clock: any ClientClock
     private let log: LimitedLog
@@ -105,6 +107,7 @@ extension SessionClientEnd: SessionOwner {
         let failure = end.isFailure ? SessionError(end) : nil
         if let failure { logger.error("The session is over", metadata: ["error": "\(failure)"]) }
         history.append(.ended(failure, inDoubt: inDoubt))
+        storeIsOpen.open(with: ())
         log.logLeftOutCounts()
         // The goodbye is on the way.
         keeper.beginClose()

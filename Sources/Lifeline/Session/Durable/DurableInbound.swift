@@ -21,14 +21,25 @@ package struct DurableInbound: Sendable {
         case processed
         /// It came in an earlier session, too, and is not processed yet, or not stored. The peer is told when it is.
         case underWay
-        /// More numbers are left out than a sender may leave.
-        case tooManyGaps
+        /// The sender has more messages under way, or leaves more numbers out, than it may.
+        case tooMany
     }
 
     /// What the store knows.
     private var processed: [SessionStoreID: ReceivedNumbers] = [:]
-    /// Where those came last that are not stored as processed.
-    private var places: [Mark: (place: Place, cost: Int)] = [:]
+    /// Where a message came last.
+    package struct Last: Sendable {
+        package let place: Place
+        package let method: UInt32
+        package let cost: Int
+    }
+
+    /// A sender may have so many messages under way, and leave out so many numbers, together. Twice what Lifeline's own
+    /// have under way (`Outbox.openCount`), as some numbers are given to none.
+    package static var limit: Int { 2 * Outbox.openCount }
+
+    /// Those that are not stored as processed.
+    private var places: [Mark: Last] = [:]
     /// Those that were handed out and are not processed.
     private var marks: [Place: Mark] = [:]
     /// Those that are processed, and that the store is to be told of.
@@ -61,7 +72,12 @@ package struct DurableInbound: Sendable {
     }
 
     package var hasUnfinished: Bool { !marks.isEmpty }
-    package var hasUnstored: Bool { !unstored.isEmpty || unmarkedCount >= Self.unmarkedLimit }
+    /// Whether the store is to be told something.
+    ///
+    /// - Parameter isOver: whether the session is: then another one has the numbers, unless some are missing there.
+    package func hasUnstored(isOver: Bool) -> Bool {
+        !unstored.isEmpty || !isOver && unmarkedCount >= Self.unmarkedLimit
+    }
     /// Whether everything that is processed is stored.
     package var isStored: Bool { unstored.isEmpty && storing.isEmpty }
 
@@ -71,15 +87,13 @@ package struct DurableInbound: Sendable {
     }
 
     /// A message has come.
-    package mutating func received(_ mark: Mark, at place: Place, cost: Int) -> Arrival {
+    package mutating func received(_ mark: Mark, _ last: Last) -> Arrival {
         let numbers = processed[mark.sender] ?? ReceivedNumbers()
         if numbers.contains(mark.number) { return .processed }
-        if places.updateValue((place, cost), forKey: mark) != nil { return .underWay }
-        if numbers.gapCount >= ReceivedNumbers.maximumGapCount {
-            places[mark] = nil
-            return .tooManyGaps
-        }
-        marks[place] = mark
+        if places.updateValue(last, forKey: mark) != nil { return .underWay }
+        // Each of those under way may leave a gap.
+        if numbers.gapCount + places.count > Self.limit { return .tooMany }
+        marks[last.place] = mark
         return .new
     }
 
@@ -97,8 +111,8 @@ package struct DurableInbound: Sendable {
         case notDurable
         /// The store is to be told; what it cost when it came last.
         case store(cost: Int)
-        /// The store knows: tell the peer, of the place where it came last.
-        case stored(Place, cost: Int)
+        /// The store knows: tell the peer.
+        case stored(Last)
     }
 
     /// The message of a place was processed.
@@ -110,7 +124,7 @@ package struct DurableInbound: Sendable {
         }
         insertMarked(mark)
         guard let last = places.removeValue(forKey: mark) else { return .notDurable }
-        return .stored(last.place, cost: last.cost)
+        return .stored(last)
     }
 
     /// What the store is to be told.
@@ -125,8 +139,8 @@ package struct DurableInbound: Sendable {
         (changes.processed, changes.unmarked) = (changed.mapValues(\.bytes), unmarking)
     }
 
-    /// The store knows it. Returns the places of the messages, and what they cost.
-    package mutating func stored() -> [(place: Place, cost: Int)] {
+    /// The store knows it. Returns where the messages came last.
+    package mutating func stored() -> [Last] {
         defer { (storing, unmarking) = ([], [:]) }
         return storing.compactMap { mark in
             processed[mark.sender, default: ReceivedNumbers()].insert(mark.number)
@@ -135,9 +149,11 @@ package struct DurableInbound: Sendable {
     }
 
     /// The store could not be told. It is tried again, unless nobody waits for that.
-    package mutating func storingFailed(isGivenUp: Bool) {
+    ///
+    /// - Parameter isOver: whether the session is: then another one removes marks.
+    package mutating func storingFailed(isGivenUp: Bool, isOver: Bool) {
         unstored = isGivenUp ? [] : storing + unstored
-        unmarked.merge(unmarking) { $1 + $0 }
+        if !isOver { unmarked.merge(unmarking) { $1 + $0 } }
         unmarkedCount = unmarked.values.reduce(0) { $0 + $1.count }
         (storing, unmarking) = ([], [:])
     }
@@ -147,16 +163,16 @@ extension StoreError {
     fileprivate static var damagedNumbers: StoreError {
         StoreError(
             code: .damaged,
-            message: "What the store says of messages that were processed cannot be read. Put back a copy of it, or "
-                + "begin with a new one; messages may be processed a second time then."
+            message:
+                "What the store says of messages that were processed cannot be read. Begin with a new one; messages "
+                + "may be processed a second time then."
         )
     }
 
     package static var damagedMessages: StoreError {
         StoreError(
             code: .damaged,
-            message: "Messages in the store cannot be read. Put back a copy of it, or begin with a new one; what was "
-                + "not sent is lost then."
+            message: "Messages in the store cannot be read. Begin with a new one; what was not sent is lost."
         )
     }
 }

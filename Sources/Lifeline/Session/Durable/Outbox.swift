@@ -23,9 +23,9 @@ package struct Outbox: Sendable {
         /// Its number in the store.
         package internal(set) var number: UInt64 = 0
         /// By which its sender knows it; 0: nobody waits for it.
-        package let waiter: UInt64
+        package fileprivate(set) var waiter: UInt64
         /// Whether its sender is told when it was processed.
-        package let isObserved: Bool
+        package fileprivate(set) var isObserved: Bool
         package let method: String
         /// Encoded fields of a push beside its message.
         package let fields: [UInt8]
@@ -55,6 +55,8 @@ package struct Outbox: Sendable {
     /// Those that are stored and not handed out.
     private var ready = FIFO<Message>()
     private var readyByteCount = 0
+    /// Whose senders are told when they were processed, of those that are in the store alone, by their numbers.
+    private var observed: [UInt64: UInt64] = [:]
     /// The groups of `ready` and of what was handed out, in order. Those in front that were processed are gone.
     private var open: [OpenGroup] = []
     private var firstOpen = 0
@@ -69,6 +71,8 @@ package struct Outbox: Sendable {
     private var keptNext: UInt64
     /// Messages before this number were read from the store, or never left the memory.
     private var readEnd: UInt64
+    /// From where on messages are not sent that cannot be read; nil: there are none.
+    private var damagedFrom: UInt64?
     /// Up to where groups are being read; nil: none are.
     private var readingEnd: UInt64?
     /// How many bytes the store has.
@@ -81,14 +85,16 @@ package struct Outbox: Sendable {
     package init(_ content: SessionStoreContent, byteLimit: Int) {
         (next, storedEnd, keptNext, readEnd) = (content.next, content.next, content.next, content.first)
         storedByteCount = content.byteCount
-        self.byteLimit = byteLimit
+        self.byteLimit = max(byteLimit, 1)
     }
 
     /// Whether every message that was accepted is processed.
     package var isEmpty: Bool { waiting.isEmpty && writing == nil && firstOpen == open.count && readEnd == storedEnd }
 
     /// The last number in front of which no message comes any more.
-    package var floor: UInt64 { min(firstOpen < open.count ? open[firstOpen].first : readEnd, keptNext) - 1 }
+    package var floor: UInt64 {
+        min(firstOpen < open.count ? open[firstOpen].first : readEnd, keptNext, damagedFrom ?? .max) - 1
+    }
 
     // MARK: Before the store
 
@@ -122,6 +128,13 @@ package struct Outbox: Sendable {
         return group
     }
 
+    /// Those whose senders are to be told when they are processed, and that no lane has, by their waiters. Nobody is
+    /// told after this.
+    package mutating func takeObserved() -> [UInt64] {
+        defer { observed = [:] }
+        return observed.values.sorted() + ready.numbers.compactMap { ready[$0] }.filter(\.isObserved).map(\.waiter)
+    }
+
     // MARK: In the store
 
     /// The group is safe. Returns its messages.
@@ -130,7 +143,10 @@ package struct Outbox: Sendable {
         let isNext = readEnd == storedEnd && readyByteCount < Self.pageByteCount
         storedByteCount += group.bytes.count
         (storedEnd, keptNext) = (next, next)
-        guard isNext else { return messages }
+        guard isNext else {
+            for message in messages where message.isObserved { observed[message.number] = message.waiter }
+            return messages
+        }
         readEnd = next
         open(group, messages)
         return messages
@@ -150,7 +166,10 @@ package struct Outbox: Sendable {
         open.append(
             OpenGroup(first: group.first, end: end, byteCount: group.bytes.count, leftCount: messages.count)
         )
-        for message in messages {
+        for var message in messages {
+            if let waiter = observed.removeValue(forKey: message.number) {
+                (message.waiter, message.isObserved) = (waiter, true)
+            }
             ready.append(message)
             readyByteCount += message.byteCount
         }
@@ -180,6 +199,12 @@ package struct Outbox: Sendable {
         // Where there is none, the numbers were not stored.
         readEnd = all.isEmpty ? readingEnd : end
         return true
+    }
+
+    /// What was read is damaged, as is all behind it that was stored by then: it stays in the store, and is not sent.
+    package mutating func giveUpReading() {
+        damagedFrom = damagedFrom ?? readEnd
+        readEnd = storedEnd
     }
 
     /// Reading failed, and is to be tried again.
@@ -276,7 +301,9 @@ extension Outbox.Message {
             default: reader.skip(tag)
             }
         }
-        guard !reader.hasFailed, let name = String(validating: method, as: UTF8.self) else { return nil }
+        guard !reader.hasFailed, method.count > 0, method.count <= MethodName.maximumByteCount,
+            let name = String(validating: method, as: UTF8.self)
+        else { return nil }
         self.init(waiter: 0, isObserved: false, method: name, fields: [UInt8](fields), payload: [UInt8](payload))
         self.number = number
     }

@@ -3,10 +3,6 @@
 /// Messages are processed nearly in their order, so that there are few gaps: one for each message that is handled
 /// slowly. Adding and finding a number takes logarithmic time, and moves the ranges behind a new gap.
 package struct ReceivedNumbers: Equatable, Sendable {
-    /// A sender whose numbers leave more gaps breaks the rules: it may have `Outbox.openCount` messages under way, of
-    /// which every second may be processed, and a few more that it gave up.
-    package static var maximumGapCount: Int { Outbox.openCount }
-
     /// All numbers up to this one were processed, or never come.
     package private(set) var floor: UInt64 = 0
     /// Above it, ascending, with gaps between them.
@@ -46,7 +42,8 @@ package struct ReceivedNumbers: Equatable, Sendable {
         guard number > floor else { return }
         floor = number
         var index = 0
-        while index < ranges.count, ranges[index].lowerBound <= floor + 1 {
+        // No range begins at 0.
+        while index < ranges.count, ranges[index].lowerBound - 1 <= floor {
             floor = max(floor, ranges[index].upperBound)
             index += 1
         }
@@ -88,9 +85,7 @@ extension ReceivedNumbers {
                 let (gap, count) = (reader.varint(), reader.varint())
                 let (first, overflows) = end.addingReportingOverflow(gap)
                 let (last, overflowsToo) = first.addingReportingOverflow(count)
-                guard gap > 0, count > 0, !overflows, !overflowsToo, ranges.count < Self.maximumGapCount else {
-                    return false
-                }
+                guard gap > 0, count > 0, !overflows, !overflowsToo else { return false }
                 ranges.append(first + 1...last)
                 end = last
             }

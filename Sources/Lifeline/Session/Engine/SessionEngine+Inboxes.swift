@@ -9,7 +9,10 @@ extension SessionEngine {
     @inline(__always)
     func deliver(_ message: InboundMessage, _ receipt: Receipt, _ state: inout State, now: MonotonicTime) {
         let number = Int(message.method) - 1
-        if let inbox = state.routes[number].inbox ?? makeInbox(number, &state), inbox.append(message, receipt) {
+        let isDurable = message.durable != 0
+        if let inbox = state.routes[number].inbox ?? makeInbox(number, isDurable: isDurable, &state),
+            inbox.append(message, receipt)
+        {
             if let method = inbox.synchronousMethod {
                 if inbox.becomesDue() { state.synchronousWork.append(.pushes(method: method, inbox)) }
             } else if let waiter = inbox.takeWaiter() {
@@ -25,8 +28,15 @@ extension SessionEngine {
         }
     }
 
-    /// The inbox of a server's method whose first push has come; nil where it takes none.
-    private func makeInbox(_ number: Int, _ state: inout State) -> SessionInbox? {
+    /// The inbox of a server's method whose first push has come; nil where it takes none. A client's durable pushes are
+    /// kept for who asks for them later.
+    private func makeInbox(_ number: Int, isDurable: Bool, _ state: inout State) -> SessionInbox? {
+        if isDurable, role == .client, state.machine.isDurable {
+            let inbox = SessionInbox(outlivesSessions: true)
+            state.pushInboxes[state.routes[number].name] = inbox
+            state.routes[number].inbox = inbox
+            return inbox
+        }
         guard let method = state.routes[number].method, method.takesPushes else { return nil }
         let inbox = SessionInbox(synchronousMethod: method.isSynchronous ? method.index : nil)
         state.routes[number].inbox = inbox
@@ -115,7 +125,11 @@ extension SessionEngine {
 
     /// The session is over: iterations end behind what has come.
     func finishInboxes(_ end: SessionEndReason, _ state: inout State) {
-        for inbox in state.pushInboxes.values { finish(inbox, endOfPushes(end), &state) }
+        for inbox in state.pushInboxes.values {
+            // What nobody has taken comes again to the next client with the store, and must not be handled twice.
+            if state.machine.isDurable { _ = inbox.close() }
+            finish(inbox, endOfPushes(end), &state)
+        }
         for inbox in state.routes.compactMap(\.inbox) { finish(inbox, endOfPushes(end), &state) }
         for inbox in state.requestInboxes.elements { finish(inbox, .failure(SessionError(end)), &state) }
     }
@@ -239,6 +253,21 @@ extension SessionEngine {
             }
             if isLeftover { state.leftovers.size = state.leftovers.size + run.size(from: rest.lowerBound) }
             if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+        }
+    }
+
+    /// A durable message that was taken alone was not delivered: it is the next one's. Returns false where it is not
+    /// durable.
+    func giveBack(_ messages: TakenMessages) -> Bool {
+        change(isOneOfMany: true) { state, _ in
+            let (inbox, run) = (messages.inbox, messages.run)
+            guard state.machine.durableMessage(run.session, run.entries[run.head].place) != nil else { return false }
+            inbox.forget(messages)
+            let isLeftover = run.session != state.machine.session
+            guard inbox.putBack(run, from: run.head, isLeftover: isLeftover) else { return true }
+            if isLeftover { state.leftovers.size = state.leftovers.size + run.size(from: run.head) }
+            if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+            return true
         }
     }
 

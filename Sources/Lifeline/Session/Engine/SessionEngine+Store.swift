@@ -37,15 +37,24 @@ extension SessionEngine {
     /// The handler of a message has marked it in the store.
     func marked(_ place: DurableInbound.Place) { state.withLock { $0.machine.marked(place) } }
 
-    /// Waits until the store knows all that was processed; for good once the session and its handlers are over.
-    func waitUntilStored() async {
-        let stored = state.withLock { state -> Latch<Void>? in
+    /// Opens when the store knows all that was processed: for good once the session and its handlers are over. Nil when
+    /// it does.
+    var stored: Latch<Void>? {
+        state.withLock { state in
             if state.machine.isStored { return nil }
             let stored = state.stored ?? Latch()
             state.stored = stored
             return stored
         }
+    }
+
+    /// The session is over, and the store is not used any more.
+    func closeStore() async {
         await stored?.waitUninterrupted()
+        state.withLock { state in
+            state.machine.closeStore()
+            state.store = nil
+        }
     }
 
     /// Brings stored messages into the lane, and has the store do what there is to do.
@@ -71,11 +80,10 @@ extension SessionEngine {
             case .read(let number):
                 let byteCount = Outbox.pageByteCount
                 let groups = try await store.store.groups(for: store.peer, from: number, byteCount: byteCount)
-                change { state, now in
-                    if !state.machine.read(groups) {
-                        state.machine.end(.storeDamaged(.damagedMessages), now: now, into: &state.actions)
-                    }
+                let isWhole = change { state, now in
+                    state.machine.read(groups, now: now, into: &state.actions)
                 }
+                if !isWhole { store.whenFailed(.damagedMessages) }
             }
         } catch {
             store.whenFailed(error)

@@ -151,6 +151,7 @@ final class SessionEngine: Sendable {
         details: SessionMachine.OpeningDetails,
         findMethod: (@Sendable (String) -> ServerMethod?)? = nil,
         budget: SharedSessionBudget? = nil,
+        awaitsStore: Bool = false,
         clock: any ClientClock
     ) {
         self.role = role
@@ -158,7 +159,7 @@ final class SessionEngine: Sendable {
         self.findMethod = findMethod
         self.budget = budget
         weakOwner = NIOLockedValueBox(WeakOwner())
-        var machine = SessionMachine(role: role, options: options)
+        var machine = SessionMachine(role: role, options: options, awaitsStore: awaitsStore)
         if budget != nil { machine.allowance = .none }
         state = LockedBox(State(machine: machine, details: details, leftoverLimit: options.inboundWindow))
     }

@@ -257,16 +257,9 @@ extension SessionMachine {
         guard receipt.place != 0 else {
             return unplacedSize = unplacedSize - SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
         }
-        finishPlaces(receipt, now: now)
-        consume(receipt)
-    }
-
-    /// Gives the credit of messages back.
-    mutating func consume(_ receipt: Receipt) {
+        let cost = finishPlaces(receipt, now: now)
         switch receipt.source {
-        case .push(let method):
-            let isDue = peerPushCredits[Int(method) - 1].consume(receipt.cost) != nil
-            if isDue { tellCredit(.method(method)) }
+        case .push(let method): consumePush(method, cost: cost)
         case .requestPart(let request):
             // Another request may have its serial by now.
             let serial = request.serial
@@ -277,6 +270,12 @@ extension SessionMachine {
             let isDue = ownStreams[serial]?.receive.consume(receipt.cost) != nil
             if isDue { tellCredit(.responseParts(serial: serial)) }
         }
+    }
+
+    /// Gives the credit of pushes back.
+    mutating func consumePush(_ method: UInt32, cost: Int) {
+        guard cost > 0, peerPushCredits[Int(method) - 1].consume(cost) != nil else { return }
+        tellCredit(.method(method))
     }
 
     /// Has the peer told of a credit.

@@ -16,6 +16,8 @@ extension SessionMachine {
         var removing: [UInt64]?
         /// Until when the store is left alone.
         var retryDeadline: MonotonicTime?
+        /// When there may be room for stored messages again, in a server whose sessions keep all that they may.
+        var roomDeadline: MonotonicTime?
         /// Whether nobody waits for the store any more when it fails: the process is about to end.
         var givesUp = false
 
@@ -44,6 +46,7 @@ extension SessionMachine {
     package mutating func opened(_ durability: Durability) {
         precondition(self.durability == nil && !life.isOver)
         self.durability = durability
+        awaitsStore = false
     }
 
     package var isDurable: Bool { durability != nil }
@@ -75,16 +78,21 @@ extension SessionMachine {
 
     /// How many bytes the next message has that may go into the lane now; nil: there is none.
     package var nextStoredByteCount: Int? {
-        guard !life.isOver, waiting.byteCount < Outbox.pageByteCount else { return nil }
+        guard !life.isOver, waiting.durableByteCount < Outbox.pageByteCount, durability?.roomDeadline == nil else {
+            return nil
+        }
         return durability?.outbox.firstReady.map { $0.fields.count + Self.durableFieldLength + $0.payload.count }
     }
 
     /// Brings the next stored message into the lane, or has it wait there. Returns false where there is none, or the
     /// session may not keep more.
     package mutating func sendStored(now: MonotonicTime, into actions: inout [Action]) -> Bool {
-        guard let byteCount = nextStoredByteCount, mayKeep(byteCount + SessionSize.frameOverhead),
-            let stored = durability?.outbox.takeReady()
-        else { return false }
+        guard let byteCount = nextStoredByteCount else { return false }
+        guard mayKeep(byteCount + SessionSize.frameOverhead) else {
+            durability?.roomDeadline = now + Durability.retryDelay
+            return false
+        }
+        guard let stored = durability?.outbox.takeReady() else { return false }
         var message = WaitingMessage(kind: .push, scope: .pushes(stored.method))
         message.number = stored.waiter == 0 ? takeNumber() : stored.waiter
         (message.method, message.payload, message.fields) = (stored.method, stored.payload, stored.fields)
@@ -105,11 +113,19 @@ extension SessionMachine {
         if number != 0 { durability?.outbox.finished(number, now: now) }
     }
 
-    /// The session is over: what the store does not have is not kept.
+    /// The session is over: what the store does not have is not kept. Who waits for what it has is told.
     mutating func giveUpUnstored(into actions: inout [Action]) {
         for message in durability?.outbox.withdrawAll() ?? [] {
             actions.append(.messageEnded(number: message.waiter, .unsent))
         }
+        for waiter in durability?.outbox.takeObserved() ?? [] {
+            actions.append(.messageEnded(number: waiter, .kept))
+        }
+    }
+
+    /// There may be room for stored messages.
+    mutating func roomTimerFired(now: MonotonicTime) {
+        if let deadline = durability?.roomDeadline, deadline <= now { durability?.roomDeadline = nil }
     }
 
     // MARK: What the store is to do
@@ -125,7 +141,7 @@ extension SessionMachine {
         guard durability?.removing == nil else { return nil }
         var changes = SessionStoreChanges()
         changes.added = life.isOver ? nil : durability?.outbox.takeGroup()
-        if durability?.inbound.hasUnstored == true || changes.added != nil {
+        if durability?.inbound.hasUnstored(isOver: life.isOver) == true || changes.added != nil {
             durability?.inbound.takeUnstored(into: &changes)
         }
         if !changes.isEmpty || life.isOver || durability?.outbox.isRemovalDue(now: now) == true {
@@ -143,30 +159,48 @@ extension SessionMachine {
             actions.append(.accepted(number: message.waiter))
             if life.isOver, message.isObserved { actions.append(.messageEnded(number: message.waiter, .kept)) }
         }
-        for (place, cost) in durability?.inbound.stored() ?? [] { finishStored(place, cost: cost, now: now) }
+        for last in durability?.inbound.stored() ?? [] { finishStored(last, now: now) }
         endIfDone(now: now, into: &actions)
     }
 
-    private mutating func finishStored(_ place: DurableInbound.Place, cost: Int, now: MonotonicTime) {
-        guard place.session == session else { return }
-        inbound.finish(place.place, SessionSize(frameCount: 1, byteCount: cost), now: now)
+    /// A durable message is processed, and the store knows: has the peer told, and gives its credit back.
+    private mutating func finishStored(_ last: DurableInbound.Last, now: MonotonicTime) {
+        guard last.place.session == session else { return }
+        inbound.finish(last.place.place, SessionSize(frameCount: 1, byteCount: last.cost), now: now)
+        consumePush(last.method, cost: last.cost)
     }
 
     /// None of the changes was made.
     package mutating func commitFailed(now: MonotonicTime, into actions: inout [Action]) {
         let removing = durability?.removing.take() ?? []
         let givesUp = durability?.givesUp == true
-        durability?.outbox.removalFailed(givesUp ? [] : removing, now: now)
+        // Of a session that is over, the next one may have the groups.
+        durability?.outbox.removalFailed(life.isOver ? [] : removing, now: now)
         for message in durability?.outbox.groupFailed() ?? [] {
             actions.append(.messageEnded(number: message.waiter, .notStored))
         }
-        durability?.inbound.storingFailed(isGivenUp: givesUp)
+        durability?.inbound.storingFailed(isGivenUp: givesUp, isOver: life.isOver)
         durability?.retryDeadline = now + Durability.retryDelay
         endIfDone(now: now, into: &actions)
     }
 
-    /// Groups were read. Returns false where they are damaged: end the session.
-    package mutating func read(_ groups: [SessionStoreGroup]) -> Bool { durability?.outbox.read(groups) ?? true }
+    /// Groups were read. Returns false where they are damaged. A client's session ends then, with all that it would
+    /// send; a server's goes on without them.
+    package mutating func read(
+        _ groups: [SessionStoreGroup],
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Bool {
+        if durability?.outbox.read(groups) != false { return true }
+        switch role {
+        case .client: end(.storeDamaged(.damagedMessages), now: now, into: &actions)
+        case .server: durability?.outbox.giveUpReading()
+        }
+        return false
+    }
+
+    /// Nobody uses the store any more: what is processed from now on is not stored.
+    package mutating func closeStore() { durability = nil }
 
     package mutating func readingFailed(now: MonotonicTime) {
         durability?.outbox.readingFailed()
@@ -176,7 +210,8 @@ extension SessionMachine {
     /// When `takeStoreWork` has something that it did not have before, if nothing else happens.
     var storeDeadline: MonotonicTime? {
         guard let durability else { return nil }
-        return durability.retryDeadline ?? (durability.removing == nil ? durability.outbox.nextDeadline : nil)
+        let removal = durability.removing == nil ? durability.outbox.nextDeadline : nil
+        return .earliest(durability.retryDeadline ?? removal, durability.roomDeadline)
     }
 
     // MARK: The peer's
@@ -187,40 +222,43 @@ extension SessionMachine {
         if let store { durability?.inbound.raiseFloor(of: store.id, to: store.floor) }
     }
 
-    /// A durable message has come. Returns whether it is to be handed out. One that is not gives its credit back.
+    /// A durable message has come. Returns whether it is to be handed out.
     @inline(never)
     mutating func receiveDurable(
         _ message: InboundMessage,
         _ receipt: Receipt,
         now: MonotonicTime
     ) throws(SessionViolation) -> Bool {
+        if message.durable > UInt64(Int64.max) { throw .durableNumber }
         guard let peer = durability?.peer else { return true }
-        let place = DurableInbound.Place(session: session, place: receipt.place)
         let mark = DurableInbound.Mark(sender: peer, number: message.durable)
-        switch durability?.inbound.received(mark, at: place, cost: receipt.cost) {
+        let last = DurableInbound.Last(place: receipt.durablePlace, method: message.method, cost: receipt.cost)
+        switch durability?.inbound.received(mark, last) {
         case .new?, nil: return true
-        case .processed?: finishPlaces(receipt, now: now)
+        case .processed?: finishStored(last, now: now)
         case .underWay?: break
-        case .tooManyGaps?: throw .tooManyGaps
+        case .tooMany?: throw .tooManyDurable
         }
-        consume(receipt)
         return false
     }
 
     /// Messages were processed: has the peer told of those that are not durable, and the store of those that are.
-    mutating func finishPlaces(_ receipt: Receipt, now: MonotonicTime) {
+    /// Returns what the first ones cost.
+    mutating func finishPlaces(_ receipt: Receipt, now: MonotonicTime) -> Int {
         guard durability?.inbound.hasUnfinished == true else {
             let size = SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
-            return inbound.finish(receipt.place, size, now: now)
+            inbound.finish(receipt.place, size, now: now)
+            return receipt.cost
         }
         let durable = finishDurable(receipt, now: now)
-        guard durable.count < receipt.count else { return }
         // The receipt has the cost of all: the first of those that are left counts for what is left.
-        var cost = receipt.cost - durable.values.reduce(0, +)
+        let cost = receipt.cost - durable.values.reduce(0, +)
+        var left = cost
         for place in receipt.place..<receipt.place + UInt64(receipt.count) where durable[place] == nil {
-            inbound.finish(place, SessionSize(frameCount: 1, byteCount: cost), now: now)
-            cost = 0
+            inbound.finish(place, SessionSize(frameCount: 1, byteCount: left), now: now)
+            left = 0
         }
+        return cost
     }
 
     /// Messages were processed, perhaps of a session that was lost. Returns the places and the costs of the durable
@@ -233,9 +271,9 @@ extension SessionMachine {
             switch durability?.inbound.finished(DurableInbound.Place(session: receipt.session, place: place)) {
             case .notDurable?, nil: break
             case .store(let cost)?: durable[place] = cost
-            case .stored(let last, let cost)?:
-                durable[place] = cost
-                finishStored(last, cost: cost, now: now)
+            case .stored(let last)?:
+                durable[place] = last.cost
+                finishStored(last, now: now)
             }
         }
         return durable

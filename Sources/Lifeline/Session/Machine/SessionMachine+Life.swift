@@ -124,7 +124,7 @@ extension SessionMachine {
         // Blanks and names of methods need not reach a peer that hears nothing more.
         guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
             waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty,
-            durability?.outbox.isEmpty != false
+            durability?.outbox.isEmpty != false, !awaitsStore
         else { return }
         switch life.connection {
         case .open, .leaving:

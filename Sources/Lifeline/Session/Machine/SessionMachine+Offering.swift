@@ -196,6 +196,7 @@ extension SessionMachine {
             endPeerStream(request.serial, into: &actions)
             actions.append(.cancelRequest(request))
         }
+        roomTimerFired(now: now)
         inbound.timerFired(now: now)
         urgentInbound.timerFired(now: now)
         giveBackMemory(now: now)

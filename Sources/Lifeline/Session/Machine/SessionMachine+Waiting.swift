@@ -4,6 +4,10 @@ package import LifelineCore
 extension SessionMachine {
     /// Gives up a message that waits. Returns false when it is in the log, or has ended.
     package mutating func withdraw(_ number: UInt64, now: MonotonicTime, into actions: inout [Action]) -> Bool {
+        if durability?.outbox.withdraw(number) != nil {
+            endIfDone(now: now, into: &actions)
+            return true
+        }
         guard waiting[number]?.isAwaited == true, let message = waiting.remove(number) else { return false }
         forgetWaiting(message)
         waiting.makeReady(message.scope)

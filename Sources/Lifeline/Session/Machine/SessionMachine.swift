@@ -137,6 +137,8 @@ package struct SessionMachine: ~Copyable {
 
     /// Nil without a store.
     var durability: Durability?
+    /// Whether it has a store that is not open yet: nobody knows what is left to be sent.
+    var awaitsStore: Bool
 
     // The inbound side.
     var inbound: InboundLane
@@ -166,7 +168,10 @@ package struct SessionMachine: ~Copyable {
     package typealias RequestID = RequestTable<OwnRequest>.ID
 
     /// Makes one end of a session without a connection.
-    package init(role: SessionRole, options: SessionOptions) {
+    ///
+    /// - Parameter awaitsStore: whether the driver will say that a store is `opened`.
+    package init(role: SessionRole, options: SessionOptions, awaitsStore: Bool = false) {
+        self.awaitsStore = awaitsStore
         self.role = role
         self.options = options
         inbound = InboundLane(options)

@@ -42,8 +42,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     private enum StoreUse {
         /// A connection, whose session begins when the driver has looked into the server's store.
         case opening(ConnectionID)
-        /// A session, until nothing of it is left.
-        case used(SessionID, Session)
+        /// A session, until nothing of it is left, and the connection that waits for that.
+        case used(SessionID, Session, awaitedBy: ConnectionID?)
     }
 
     private let configuration: SessionRegistryConfiguration
@@ -170,7 +170,6 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             return action
         }
         if let refusal = makeWay(for: origin, besides: lingering) {
-            storeNotOpened(over: connection, hello)
             return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
         }
         let credentials = fresh()
@@ -186,7 +185,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             store: keptStore(of: hello),
             attempt: hello.attempt
         )
-        if let store = keptStore(of: hello) { stores[store] = .used(credentials.id, session) }
+        if let store = keptStore(of: hello) { stores[store] = .used(credentials.id, session, awaitedBy: nil) }
         if let subject = origin.subject { countByIdentity[subject, default: 0] += 1 }
         if let network = origin.network { countByNetwork[network, default: 0] += 1 }
         rename(credentials.id, to: name)
@@ -209,23 +208,29 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             stores[store] = .opening(connection)
             return .openStore(store)
         case .opening(connection)?: return isOpen ? nil : .openStore(store)
-        case .opening?:
+        case .used(let id, let session, let waiting)? where waiting == nil || waiting == connection:
+            stores[store] = .used(id, session, awaitedBy: connection)
+            return .endFirst(session)
+        case .opening?, .used?:
             // An older connection of the client's is about to begin a session, which the client knows nothing of.
             let message = "Another connection of the client is being let in."
             return .refuse(SessionGoodbye(.draining, message, pause: pause(upTo: .seconds(1))))
-        case .used(_, let session)?: return .endFirst(session)
         }
     }
 
     /// The connection of a client, whose store was to be opened, is not let in.
     package mutating func storeNotOpened(over connection: ConnectionID, _ hello: ClientOpening) {
-        guard let store = keptStore(of: hello), case .opening(connection)? = stores[store] else { return }
-        stores[store] = nil
+        guard let store = keptStore(of: hello) else { return }
+        switch stores[store] {
+        case .opening(connection)?: stores[store] = nil
+        case .used(let id, let session, connection)?: stores[store] = .used(id, session, awaitedBy: nil)
+        case .opening?, .used?, nil: break
+        }
     }
 
     /// Nothing is left of a session that has ended: no handler runs, and everything is stored.
     package mutating func nothingIsLeft(of id: SessionID, _ store: SessionStoreID?) {
-        guard let store, case .used(id, _)? = stores[store] else { return }
+        guard let store, case .used(id, _, _)? = stores[store] else { return }
         stores[store] = nil
     }
 

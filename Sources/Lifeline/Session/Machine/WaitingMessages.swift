@@ -50,6 +50,8 @@ struct WaitingMessages: Sendable {
     private var ready = FIFO<MessageScope>()
     private var isReady: Set<MessageScope> = []
     private(set) var byteCount = 0
+    /// That of the durable ones.
+    private(set) var durableByteCount = 0
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
@@ -69,6 +71,7 @@ struct WaitingMessages: Sendable {
         queues[message.scope, default: SparseQueue()].append(nextOrder, message)
         if message.number != 0 { orders[message.number] = (nextOrder, message.scope) }
         byteCount += message.cost
+        if message.durable != 0 { durableByteCount += message.cost }
         count += 1
     }
 
@@ -97,6 +100,7 @@ struct WaitingMessages: Sendable {
         if message.number != 0 { orders[message.number] = nil }
         if queues[scope]?.isEmpty == true { queues[scope] = nil }
         byteCount -= message.cost
+        if message.durable != 0 { durableByteCount -= message.cost }
         count -= 1
         // While nothing waits, nobody looks at the scopes, and one that were left would have the next message wait.
         if count == 0 { (ready, isReady) = (FIFO(), []) }

@@ -113,8 +113,8 @@ extension SessionServer {
                 let byteLimit = configuration.maximumStoredByteCount
                 kept = (client, try SessionMachine.Durability(store.id, content, byteLimit: byteLimit))
             case .endFirst(let session):
-                session.engine.end(.begunAgain)
-                try await whileClientIsThere(intake) { await session.waitUntilOver() }
+                session.endForNext()
+                try await whileClientIsThere(intake) { try await session.over() }
                 state.withLockedValue { $0.registry.nothingIsLeft(of: session.sessionID, session.storeID) }
             case .refuse(let goodbye):
                 SessionEngine.say(goodbye, on: connection)

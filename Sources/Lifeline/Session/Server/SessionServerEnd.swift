@@ -166,6 +166,13 @@ extension SessionServerEnd {
         cancelHandlers()
     }
 
+    /// Its client has begun another session.
+    func endForNext() {
+        engine.end(.begunAgain)
+        // Those, too, that go on after the session.
+        cancelHandlers()
+    }
+
     private func cancelHandlers() {
         let tasks = state.withLockedValue { state in
             state.cancelsHandlers = true
@@ -181,7 +188,15 @@ extension SessionServerEnd {
     /// Waits for that, and until the store knows what they have processed.
     func waitUntilOver() async {
         await allReturned.waitUninterrupted()
-        await engine.waitUntilStored()
+        await engine.stored?.waitUninterrupted()
+    }
+
+    /// Waits for the same, until the task is cancelled.
+    ///
+    /// - Throws: `CancellationError`.
+    func over() async throws {
+        try await allReturned.wait()
+        try await engine.stored?.wait()
     }
 
     /// All handlers of requests have returned, and no request comes any more.

@@ -100,6 +100,7 @@ package struct StoreOpening: Equatable, Sendable {
         }
         try reader.finish()
         guard let id = SessionStoreID(bytes: id) else { return nil }
+        if floor > UInt64(Int64.max) { throw .durableNumber }
         self.init(id: id, floor: floor)
     }
 

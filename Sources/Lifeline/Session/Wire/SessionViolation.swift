@@ -30,8 +30,10 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case undecodable(String)
     /// Its push or response has more metadata, or more details, than a message may have.
     case tooManyEntries
-    /// It leaves out more numbers of durable messages than it may have under way.
-    case tooManyGaps
+    /// It has more durable messages under way, or leaves out more of their numbers, than it may.
+    case tooManyDurable
+    /// The number of a durable message has more than 63 bits.
+    case durableNumber
     /// It has not acknowledged thousands of urgent frames, which are processed as they come.
     case urgentFramesUnacknowledged
     /// It takes frames of so many bytes only.
@@ -69,7 +71,8 @@ package enum SessionViolation: Error, Hashable, Sendable {
         case .smallCredit: "The credit is less than \(SessionTerms.smallestCredit >> 10) KiB."
         case .undecodable(let reason): "A frame cannot be taken: \(reason)"
         case .tooManyEntries: "A message has more metadata or details than one may have."
-        case .tooManyGaps: "More numbers of durable messages were left out than may be under way."
+        case .tooManyDurable: "More durable messages are under way, or more of their numbers left out, than may be."
+        case .durableNumber: "The number of a durable message has more than 63 bits."
         case .frameLimit(let count): "The longest frame that it takes has \(count) bytes, which is less than 4 KiB."
         case .urgentFramesUnacknowledged: "Thousands of urgent frames were not acknowledged."
         case .creditExceeded: "More of a method or a stream came than its credit allows."

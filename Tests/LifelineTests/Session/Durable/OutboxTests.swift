@@ -139,6 +139,35 @@ import Testing
         #expect(outbox.takeRemovable() == numbers)
     }
 
+    /// Who waits until a message is processed is told also where it was in the store alone.
+    @Test func whoWaitsIsKnownBehindTheStore() throws {
+        let outbox = outbox()
+        var group: SessionStoreGroup?
+        // More than is kept for a lane.
+        for waiter in 1...3 as ClosedRange<UInt64> {
+            outbox.value.append(
+                Outbox.Message(
+                    waiter: waiter,
+                    isObserved: true,
+                    method: "t.T/A",
+                    fields: [],
+                    payload: [UInt8](repeating: 1, count: 400 << 10)
+                )
+            )
+            group = outbox.takeGroup()
+            _ = outbox.groupStored()
+        }
+        #expect(outbox.value.readyCount == 2)
+        for number in 1...2 as ClosedRange<UInt64> {
+            #expect(outbox.takeReady()?.waiter == number)
+            outbox.value.finished(number, now: now)
+        }
+        #expect(outbox.takeReading() == 3)
+        #expect(outbox.read([try #require(group)]))
+        let message = try #require(outbox.takeReady())
+        #expect(message.waiter == 3 && message.isObserved)
+    }
+
     @Test func damagedGroupsAreNotTaken() throws {
         let whole = outbox()
         whole.value.append(message(1))
@@ -148,12 +177,20 @@ import Testing
             SessionStoreGroup(first: 1, count: 1, bytes: Array(group.bytes.dropLast())),
             SessionStoreGroup(first: 1, count: 0, bytes: []),
             SessionStoreGroup(first: 1, count: 1, bytes: [0x08, 1] + group.bytes),
+            // Without the name of a method.
+            SessionStoreGroup(first: 1, count: 1, bytes: [0x0A, 2, 0x1A, 0]),
         ]
         for group in damaged {
             let outbox = outbox(SessionStoreContent(first: 1, next: 2))
             #expect(outbox.takeReading() == 1)
             #expect(!outbox.read([group]), "\(group)")
             #expect(outbox.value.firstReady == nil)
+            // Others go on.
+            outbox.value.giveUpReading()
+            outbox.value.append(message(2))
+            _ = outbox.takeGroup()
+            _ = outbox.groupStored()
+            #expect(outbox.takeReady()?.number == 2 && outbox.value.floor == 0)
         }
     }
 

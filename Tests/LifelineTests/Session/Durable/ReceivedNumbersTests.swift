@@ -50,8 +50,19 @@ import Testing
         ]
         for bytes in damaged { #expect(ReceivedNumbers(bytes: bytes) == nil, "\(bytes)") }
         #expect(ReceivedNumbers(bytes: [0])?.floor == 0)
-        let gaps = [UInt8](repeating: 1, count: 2 * ReceivedNumbers.maximumGapCount)
-        #expect(ReceivedNumbers(bytes: [0] + gaps)?.gapCount == ReceivedNumbers.maximumGapCount)
-        #expect(ReceivedNumbers(bytes: [0] + gaps + [1, 1]) == nil)
+    }
+
+    /// A floor is what a peer says.
+    @Test func noFloorIsTooHigh() {
+        for floor in [99, 100, 101, UInt64(Int64.max), .max - 1, .max] {
+            var numbers = ReceivedNumbers()
+            numbers.insert(100)
+            numbers.raiseFloor(to: floor)
+            #expect(numbers.floor == max(floor, 100) && numbers.gapCount == 0)
+            numbers.insert(.max)
+            #expect(numbers.contains(.max))
+            numbers.raiseFloor(to: .max)
+            #expect(numbers.floor == .max && ReceivedNumbers(bytes: numbers.bytes) == numbers)
+        }
     }
 }

@@ -92,6 +92,7 @@ import Testing
         #expect(helloWithStore(&registry, over: 4) == "end 1 first")
         registry.ended(id(1))
         #expect(helloWithStore(&registry, over: 4) == "end 1 first", "a handler of it still runs")
+        #expect(helloWithStore(&registry, over: 6) == "refuse draining", "another one waits for that")
         registry.nothingIsLeft(of: id(1), store)
         #expect(helloWithStore(&registry, over: 4) == "open the store")
         // Opening it fails.

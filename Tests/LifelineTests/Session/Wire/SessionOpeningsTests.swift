@@ -52,6 +52,16 @@ import Testing
         #expect(throws: SessionViolation.self) { try hello(leastTerms + [0x52, 1, 0x0A]) }
     }
 
+    @Test func aFloorHas63Bits() throws {
+        for (floor, isRight) in [(UInt64(Int64.max), true), (UInt64(Int64.max) + 1, false), (.max, false)] {
+            var opening = sampleClientOpening
+            opening.store = StoreOpening(id: SessionStoreID(SessionID(1, 1)), floor: floor)
+            let body = try frameBody(.hello, wireBytes { opening.write(to: &$0) })
+            let read = try? hello(body)
+            #expect(read == (isRight ? opening : nil))
+        }
+    }
+
     @Test func credentialsHave16Bytes() throws {
         for (id, token) in [(0, 0), (15, 16), (16, 15), (17, 16), (16, 0), (0, 16)] {
             let (id, token) = ([UInt8](repeating: 1, count: id), [UInt8](repeating: 2, count: token))

@@ -1,0 +1,99 @@
+import ArgumentParser
+import FaultSupport
+import Foundation
+import Lifeline
+import LifelineStore
+import LifelineWellKnownTypes
+import Synchronization
+
+/// The client that is killed. It pushes until it is told how many messages are to be stored, and there are so many; then
+/// it waits until all are processed, and says that it is done. It ends with its input.
+struct KillClient: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "client", shouldDisplay: false)
+
+    @Option var folder: String
+    @Option(help: "How many clients there were before.") var number: Int
+
+    /// Each has one message under way, so that those of a method have an order.
+    static let methods = (0..<32).map { "kill.Work/\($0)" }
+    /// The numbers of a method's messages are above those of the client before.
+    private static let numbersPerClient = 1_000_000
+
+    func run() async throws {
+        let files = KillFiles(folder: folder)
+        var configuration = SessionClientConfiguration()
+        configuration.store = try SQLiteSessionStore(
+            path: files.clientStore,
+            for: .client(of: Endpoint(files.endpoint))
+        )
+        configuration.client.backoff.initialDelay = .milliseconds(1)
+        configuration.client.backoff.cap = .milliseconds(20)
+        configuration.client.backoff.maximumAttempts = nil
+        configuration.maximumPause = .milliseconds(20)
+        // Whoever waits for this program ends it when nothing moves any more.
+        configuration.closeTimeout = .seconds(3600)
+        let record = try KillRecord(at: files.record)
+        let goal = Goal()
+        let work = Task { [configuration, number] in
+            try await withSessionClient(to: Endpoint(files.endpoint), configuration: configuration) { client in
+                try await withThrowingDiscardingTaskGroup { group in
+                    for method in Self.methods {
+                        group.addTask { try await Self.push(method, behind: number, client, record, goal) }
+                    }
+                }
+            }
+            // Closing has waited until all were processed.
+            FaultEvent(.done).print()
+        }
+        while let words = try await CommandLines.next() {
+            goal.count.store(Int(words[0]) ?? 1, ordering: .sequentiallyConsistent)
+        }
+        try await work.value
+    }
+
+    /// How many messages are to be stored; 0: it is not known yet.
+    private final class Goal: Sendable {
+        let count = Atomic(0)
+    }
+
+    private static func push(
+        _ method: String,
+        behind number: Int,
+        _ client: SessionClient,
+        _ record: KillRecord,
+        _ goal: Goal
+    ) async throws {
+        var message = number * numbersPerClient
+        while true {
+            let goal = goal.count.load(ordering: .sequentiallyConsistent)
+            if goal > 0, record.count >= goal { return }
+            message += 1
+            try await client.push(method, Google_Protobuf_Int64Value(Int64(message)), delivery: .durable)
+            try record.add("\(method) \(message)")
+        }
+    }
+}
+
+/// What the client was told is stored: a file that survives the process.
+final class KillRecord: Sendable {
+    private let file: Int32
+    private let lineCount: Mutex<Int>
+
+    var count: Int { lineCount.withLock { $0 } }
+
+    init(at path: String) throws {
+        file = open(path, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw FaultFailure("\(path) cannot be opened.") }
+        let lines = try String(contentsOfFile: path, encoding: .utf8).utf8.count { $0 == UInt8(ascii: "\n") }
+        lineCount = Mutex(lines)
+    }
+
+    deinit { close(file) }
+
+    func add(_ line: String) throws {
+        // One write each, which the kernel has as a whole when the process is killed.
+        let written = Array((line + "\n").utf8).withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+        guard written == line.utf8.count + 1 else { throw FaultFailure("The record cannot be written.") }
+        lineCount.withLock { $0 += 1 }
+    }
+}

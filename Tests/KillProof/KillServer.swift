@@ -1,0 +1,41 @@
+import ArgumentParser
+import FaultSupport
+import GRDB
+import Lifeline
+import LifelineStore
+import LifelineWellKnownTypes
+
+/// The server that is killed. Its handlers write what they get to its database. It ends with its input.
+struct KillServer: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "server", shouldDisplay: false)
+
+    @Option var folder: String
+
+    private struct Work: SessionService {
+        let methods: [SessionMethod]
+    }
+
+    func run() async throws {
+        let files = KillFiles(folder: folder)
+        let store = try SQLiteSessionStore(path: files.serverStore, for: .server)
+        try await store.database.write { db in
+            try db.execute(sql: "CREATE TABLE IF NOT EXISTS effects (method TEXT NOT NULL, number INTEGER NOT NULL)")
+        }
+        var configuration = SessionServerConfiguration()
+        configuration.store = store
+        let methods = KillClient.methods.map { method in
+            SessionMethod.push(method) { (number: Google_Protobuf_Int64Value, context) async throws in
+                try await context.transaction { db in
+                    try db.execute(sql: "INSERT INTO effects VALUES (?, ?)", arguments: [method, number.value])
+                }
+            }
+        }
+        try await withSessionServer(
+            listeningOn: Endpoint(files.endpoint),
+            configuration: configuration,
+            services: [Work(methods: methods)]
+        ) { _ in
+            while try await CommandLines.next() != nil {}
+        }
+    }
+}
