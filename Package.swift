@@ -36,7 +36,7 @@ extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
-    static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let grdb = product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Store"]))
     static let inMemoryTracing = product(name: "InMemoryTracing", package: "swift-distributed-tracing")
     static let logging = product(name: "Logging", package: "swift-log")
     static let metrics = product(name: "Metrics", package: "swift-metrics")
@@ -642,6 +642,10 @@ let package = Package(
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
         .executable(name: "protoc-gen-lifeline", targets: ["protoc-gen-lifeline"]),
     ],
+    traits: [
+        // Without it, nobody fetches or builds GRDB, and LifelineStore and its tests are empty.
+        .trait(name: "Store", description: "LifelineStore, which needs GRDB and SQLite.")
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         // Certificates: parsing, and verification that says what failed.
@@ -657,7 +661,7 @@ let package = Package(
         // The protoc plugin only.
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
-        // SQLite for durable sessions, of LifelineStore alone: programs without that product neither fetch nor build it.
+        // SQLite for durable sessions: of LifelineStore alone, with the trait Store.
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
     targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop

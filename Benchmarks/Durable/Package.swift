@@ -12,7 +12,7 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "durable",
     dependencies: [
-        .package(name: "lifeline", path: "../.."),
+        .package(name: "lifeline", path: "../..", traits: ["Store"]),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
     ],

@@ -1,3 +1,4 @@
+#if Store
 internal import Glibc
 internal import Lifeline
 internal import Synchronization
@@ -33,3 +34,4 @@ final class FileLock: Sendable {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Store
 internal import GRDB
 internal import Synchronization
 
@@ -87,3 +88,4 @@ final class GroupedWrites: Sendable {
         for (write, error) in zip(writes, errors) { write.end(error) }
     }
 }
+#endif

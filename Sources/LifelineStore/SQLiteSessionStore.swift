@@ -1,3 +1,4 @@
+#if Store
 internal import Foundation
 public import GRDB
 public import Lifeline
@@ -150,3 +151,8 @@ public final class SQLiteSessionStore: SessionStore {
         do { return try await body() } catch { throw StoreError(error, database.path) }
     }
 }
+#else
+/// Durable messages in a SQLite database. It is there with the trait `Store` of the package.
+@available(*, unavailable, message: "Name the trait: .package(url: …, traits: [\"Store\"])")
+public final class SQLiteSessionStore {}
+#endif

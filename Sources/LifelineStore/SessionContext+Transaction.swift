@@ -1,3 +1,4 @@
+#if Store
 public import GRDB
 public import Lifeline
 
@@ -32,3 +33,4 @@ extension SessionContext {
         return result
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Store
 internal import Foundation
 internal import GRDB
 internal import Lifeline
@@ -86,3 +87,4 @@ struct StoreSchema {
         return id
     }
 }
+#endif

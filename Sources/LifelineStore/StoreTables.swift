@@ -1,3 +1,4 @@
+#if Store
 internal import Foundation
 internal import GRDB
 internal import Lifeline
@@ -209,3 +210,4 @@ extension StoreError {
         )
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Store
 import ArgumentParser
 import FaultSupport
 import Foundation
@@ -97,3 +98,4 @@ final class KillRecord: Sendable {
         lineCount.withLock { $0 += 1 }
     }
 }
+#endif

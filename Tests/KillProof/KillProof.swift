@@ -1,3 +1,4 @@
+#if Store
 import ArgumentParser
 import FaultSupport
 import Foundation
@@ -111,3 +112,8 @@ struct KillRun {
         try LineProgram(product: "KillProof", ["client", "--folder", files.folder, "--number", "\(number)"])
     }
 }
+#else
+@main enum KillProof {
+    static func main() { print("It was built without the trait Store. Run scripts/kills, which builds it.") }
+}
+#endif

@@ -1,3 +1,4 @@
+#if Store
 import ArgumentParser
 import FaultSupport
 import GRDB
@@ -39,3 +40,4 @@ struct KillServer: AsyncParsableCommand {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Store
 import Foundation
 import GRDB
 import LifelineStore
@@ -59,3 +60,4 @@ struct KillTally {
             + "\(lost.count) lost, \(doubled.count) doubled, \(reordered.count) reordered"
     }
 }
+#endif

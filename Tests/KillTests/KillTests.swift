@@ -1,3 +1,4 @@
+#if Store
 import LifelineTestSupport
 import Testing
 
@@ -19,3 +20,4 @@ import Testing
         #expect(tally.line == "3 messages stored, 5 processed: 1 lost, 1 doubled, 1 reordered")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Store
 import GRDB
 import Lifeline
 import LifelineRuntime
@@ -432,3 +433,4 @@ import Testing
         }
     }
 }
+#endif

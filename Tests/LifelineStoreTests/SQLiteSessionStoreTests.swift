@@ -1,3 +1,4 @@
+#if Store
 import GRDB
 import Glibc
 import Lifeline
@@ -214,3 +215,4 @@ import Testing
         }
     }
 }
+#endif

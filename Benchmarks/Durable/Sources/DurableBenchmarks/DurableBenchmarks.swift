@@ -141,27 +141,48 @@ enum DurableBenchmarks {
         }
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         let before = memory()
-        let (started, first) = (ContinuousClock.now, Mutex<Duration?>(nil))
-        let (most, done) = (Mutex(0), AsyncStream.makeStream(of: Void.self))
-        let taken = Atomic(0)
+        let progress = Progress()
+        let (done, continuation) = AsyncStream.makeStream(of: Void.self)
         let store = try SQLiteSessionStore(path: path, for: .client(of: endpoint(folder)))
         try await withServer(folder) {
-            let number = taken.add(1, ordering: .relaxed).newValue
-            if number == 1 { first.withLock { $0 = .now - started } }
-            if number % 10_000 == 0 { most.withLock { $0 = max($0, memory()) } }
-            if number == count { done.continuation.finish() }
+            if progress.took() == count { continuation.finish() }
         } body: {
             var configuration = SessionClientConfiguration()
             configuration.store = store
             try await withSessionClient(to: endpoint(folder), configuration: configuration, logger: .quiet) { _ in
-                for await _ in done.stream {}
+                for await _ in done {}
             }
         }
-        let seconds = (ContinuousClock.now - started) / .seconds(1)
-        let firstMilliseconds = first.withLock { $0.map { $0 / .milliseconds(1) } ?? 0 }
+        let seconds = (ContinuousClock.now - progress.started) / .seconds(1)
+        let first = (progress.first ?? .zero) / .milliseconds(1)
         print("a store with \(count) kept messages, \(size >> 20) MiB: the first is processed after", terminator: " ")
-        print("\(Int(firstMilliseconds)) ms, all after \(Int(seconds)) s;", terminator: " ")
-        print("memory of client and server \(most.withLock { $0 } >> 10) MiB, \(before >> 10) MiB before")
+        print("\(Int(first)) ms, all after \(Int(seconds)) s;", terminator: " ")
+        print("memory of client and server \(progress.mostMemory >> 10) MiB, \(before >> 10) MiB before")
+    }
+
+    /// How far the server is.
+    private final class Progress: Sendable {
+        private struct State {
+            var count = 0
+            var first: Duration?
+            var mostMemory = 0
+        }
+
+        let started = ContinuousClock.now
+        private let state = Mutex(State())
+
+        var first: Duration? { state.withLock { $0.first } }
+        var mostMemory: Int { state.withLock { $0.mostMemory } }
+
+        /// Returns how many were taken.
+        func took() -> Int {
+            state.withLock { state in
+                state.count += 1
+                if state.count == 1 { state.first = .now - started }
+                if state.count % 10_000 == 0 { state.mostMemory = max(state.mostMemory, memory()) }
+                return state.count
+            }
+        }
     }
 
     /// In KiB.
