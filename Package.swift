@@ -613,7 +613,8 @@ let kills: [Target] = [
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
         .argumentParser,
-        .grdb
+        .grdb,
+        .logging
     ),
     tests("KillTests", "KillProof", "LifelineTestSupport"),
 ]

@@ -5,6 +5,7 @@ import Foundation
 import Lifeline
 import LifelineStore
 import LifelineWellKnownTypes
+import Logging
 import Synchronization
 
 /// The client that is killed. It pushes until it is told how many messages are to be stored, and there are so many; then
@@ -36,7 +37,8 @@ struct KillClient: AsyncParsableCommand {
         let record = try KillRecord(at: files.record)
         let goal = Goal()
         let work = Task { [configuration, number] in
-            try await withSessionClient(to: Endpoint(files.endpoint), configuration: configuration) { client in
+            let endpoint = try Endpoint(files.endpoint)
+            try await withSessionClient(to: endpoint, configuration: configuration, logger: .quiet) { client in
                 try await withThrowingDiscardingTaskGroup { group in
                     for method in Self.methods {
                         group.addTask { try await Self.push(method, behind: number, client, record, goal) }
@@ -72,6 +74,15 @@ struct KillClient: AsyncParsableCommand {
             try await client.push(method, Google_Protobuf_Int64Value(Int64(message)), delivery: .durable)
             try record.add("\(method) \(message)")
         }
+    }
+}
+
+extension Logger {
+    /// Says nothing of connections and sessions that are lost, as the processes are killed.
+    static var quiet: Logger {
+        var logger = Logger(label: "kills") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return logger
     }
 }
 

@@ -5,6 +5,7 @@ import GRDB
 import Lifeline
 import LifelineStore
 import LifelineWellKnownTypes
+import Logging
 
 /// The server that is killed. Its handlers write what they get to its database. It ends with its input.
 struct KillServer: AsyncParsableCommand {
@@ -34,7 +35,8 @@ struct KillServer: AsyncParsableCommand {
         try await withSessionServer(
             listeningOn: Endpoint(files.endpoint),
             configuration: configuration,
-            services: [Work(methods: methods)]
+            services: [Work(methods: methods)],
+            logger: .quiet
         ) { _ in
             while try await CommandLines.next() != nil {}
         }

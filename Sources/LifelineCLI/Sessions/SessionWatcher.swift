@@ -17,6 +17,9 @@ final class SessionWatcher: Sendable {
         /// Whether the session is about to end, so that the server may end the connection first.
         var isLeaving = false
         var undelivered: SessionMessageInDoubt?
+        /// What is told when the client still waits for a network a second later: at first it always does, until it has
+        /// looked.
+        var firstWait: String?
     }
 
     private let client: SessionClient
@@ -60,21 +63,28 @@ final class SessionWatcher: Sendable {
         var lastNews: ConnectionTransition?
         while let event = await events.next() {
             let transition = event.transition
+            state.withLock { $0.firstWait = nil }
             if transition.to == .gaveUp { throw failure(for: transition.reason) }
             guard transition.isFailure else { continue }
             let openingCount = lostContact(by: transition)
             if transition.reason.code == .protocolViolation, openingCount == 0 { throw failure(for: transition.reason) }
             try checkTimeout()
             if transition.reason.code == .closedByPeer, state.withLock({ $0.isLeaving }) { continue }
-            tell(transition.words(after: lastNews))
+            let words = transition.words(after: lastNews)
             lastNews = transition
+            if transition.from == .idle, transition.to == .waitingForNetwork {
+                state.withLock { $0.firstWait = words }
+            } else {
+                tell(words)
+            }
         }
     }
 
-    /// Looks every second whether there has been no connection for too long.
+    /// Looks every second whether there has been no connection for too long, or still no network.
     func watchTimeout() async throws {
         while true {
             try await Task.sleep(for: .seconds(1))
+            if let words = state.withLock({ $0.firstWait.take() }) { tell(words) }
             try checkTimeout()
         }
     }
@@ -185,9 +195,10 @@ extension ConnectionTransition {
         let next =
             switch to {
             case .connecting: "trying again"
-            case .waitingForNetwork: "waiting for the network"
+            case .waitingForNetwork: "waiting for a network"
             default: "trying again in \((nextAttempt.map { $0 - time } ?? .zero).inTenths) s"
             }
+        if to == .waitingForNetwork, !endsConnection { return "there is no network that leads there; \(next)" }
         if endsConnection { return "the connection has ended; \(next). \(reason.words)" }
         return last?.reason == reason ? "still no connection; \(next)" : "no connection; \(next). \(reason.words)"
     }
@@ -197,6 +208,6 @@ extension TransitionReason {
     /// What happened and what to do, without what was behind it.
     fileprivate var words: String {
         if let error { return error.message }
-        return code == .closedByPeer ? "The server has ended it in order." : "\(code)."
+        return code == .closedByPeer ? "The server has ended it in order." : asError.message
     }
 }
