@@ -18,7 +18,7 @@ public protocol SessionStore: Sendable {
     /// Names the store to the other side, which remembers by it what it has processed.
     var id: SessionStoreID { get }
 
-    /// What is kept for a peer, and what it has sent.
+    /// Reads the state that is kept for a peer.
     ///
     /// - Parameter peer: the store of a server's client; nil for a client, whose only peer is the server.
     /// - Throws: `StoreError`.
@@ -84,7 +84,7 @@ public struct SessionStoreGroup: Sendable, Equatable {
     }
 }
 
-/// What a store has for a peer when it is opened.
+/// The state that a store has kept for a peer.
 public struct SessionStoreContent: Sendable {
     /// The number of the first message that is kept; `next` where none is.
     public var first: UInt64
@@ -111,7 +111,7 @@ public struct SessionStoreContent: Sendable {
     }
 }
 
-/// What changes in a store at once.
+/// Changes to a store that are made together.
 public struct SessionStoreChanges: Sendable, Equatable {
     /// Messages for the peer, behind all others.
     public var added: SessionStoreGroup?

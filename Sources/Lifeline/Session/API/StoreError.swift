@@ -7,7 +7,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
         /// The store is open already, in another process or in this one, or another program writes to it.
         public static let inUse = Code(kind: .inUse)
-        /// What is in the store is not what was put there.
+        /// The store has other content than was put there.
         public static let damaged = Code(kind: .damaged)
         /// A later version of Lifeline has made the store.
         public static let newerVersion = Code(kind: .newerVersion)

@@ -13,7 +13,7 @@ package struct DurableInbound: Sendable {
         package let place: UInt64
     }
 
-    /// What is to be done with a message that has come.
+    /// How to treat a message that has come.
     package enum Arrival: Sendable {
         /// Hand it out.
         case new
@@ -105,7 +105,7 @@ package struct DurableInbound: Sendable {
         if marks[place] != nil { marked.insert(place) }
     }
 
-    /// What is to be done with a message that was processed.
+    /// How to go on with a message that was processed.
     package enum Finish: Sendable {
         /// It is not durable: tell the peer.
         case notDurable
@@ -127,7 +127,7 @@ package struct DurableInbound: Sendable {
         return .stored(last)
     }
 
-    /// What the store is to be told.
+    /// Takes what the store does not know yet.
     package mutating func takeUnstored(into changes: inout SessionStoreChanges) {
         (storing, unstored) = (unstored, [])
         (unmarking, unmarked, unmarkedCount) = (unmarked, [:], 0)
