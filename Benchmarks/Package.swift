@@ -22,7 +22,8 @@ let package = Package(
         .library(name: "AllocationCounter", type: .dynamic, targets: ["CAllocationCounter"]),
     ],
     dependencies: [
-        .package(name: "lifeline", path: ".."),
+        // With the trait that the scripts build in the same folder, so that nothing is built again.
+        .package(name: "lifeline", path: "..", traits: ["Store"]),
         .package(name: "report", path: "Report"),
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
     ],

@@ -20,7 +20,8 @@ let package = Package(
         .executable(name: "connection-peer", targets: ["ConnectionPeer"]),
     ],
     dependencies: [
-        .package(name: "lifeline", path: "../.."),
+        // With the trait that the scripts build in the same folder, so that nothing is built again.
+        .package(name: "lifeline", path: "../..", traits: ["Store"]),
         .package(name: "report", path: "../Report"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/grpc/grpc-swift-2.git", from: "2.4.3"),

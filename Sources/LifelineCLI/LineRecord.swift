@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A file of this user's that lines are added to, behind what it holds, by one process at a time.
 ///
-/// The system has the lines that were added, whatever becomes of this process then.
+/// Added lines survive the end of this process: the system has them when `append` returns.
 final class LineRecord: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -33,7 +33,7 @@ final class LineRecord: Sendable {
         throw CommandFailure(status: .inputOutput, message: "Cannot record in \(path): \(objection).")
     }
 
-    // Also of an initializer that throws.
+    // Runs, too, when the initializer throws.
     deinit {
         if descriptor >= 0 { close(descriptor) }
     }

@@ -430,9 +430,12 @@ import Testing
     }
 
     /// As a relay leaves it that is killed while it writes its first line.
-    @Test func aRecordOfOneTornLineIsGoneOnWith() async throws {
+    @Test(arguments: [#"{"connection":1,"direction":"toSer"#, #"{"conn"#])
+    func aRecordOfOneTornLineIsContinued(line: String) async throws {
         try await withTemporaryPath("record") { path in
-            try write(#"{"connection":1,"direction":"toSer"#, to: path)
+            try write(line, to: path)
+            // By a relay that nothing passes, and then by another one.
+            #expect(try await TrafficRecord(appendingTo: path).connectionCount == 0)
             let record = try await TrafficRecord(appendingTo: path)
             #expect(record.connectionCount == 0)
             try record.append([PassedMessage(time: 0, connection: 1, direction: .toClient, frame: Data([1]))])
@@ -579,6 +582,9 @@ import Testing
         ["relay", "--listen", "tcp://127.0.0.1:7", "--to", "tcp://127.0.0.1:7"],
         ["relay", "--listen", "tcp://0.0.0.0:7", "--to", "tcp://127.0.0.1:7"],
         ["relay", "--listen", "tcp://[::]:7", "--to", "tcp://localhost:7"],
+        ["relay", "--listen", "tcp://127.0.0.1:7", "--to", "tcp://localhost:7"],
+        ["relay", "--listen", "tcp://localhost:7", "--to", "tcp://127.0.0.1:7"],
+        ["relay", "--listen", "tcp://127.0.0.1:7", "--to", "tcp://0.0.0.0:7"],
         [
             "relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--framing", "head-line", "--record",
             "/tmp/no-such-record",
@@ -593,6 +599,14 @@ import Testing
         let outcome = try await lifeline(arguments)
         #expect(outcome.status == 64)
         #expect(outcome.errorText.contains("lifeline \(arguments[0]) --help"), "\(outcome.errorText)")
+    }
+
+    /// An IPv4 socket takes no IPv6 connection, so that this is no relay to itself.
+    @Test func aRelayBetweenVersionsOfOnePort() async throws {
+        let options = ["--listen", "tcp://0.0.0.0:1", "--to", "tcp://[::1]:1", "--ca", "ca.pem"]
+        let outcome = try await lifeline(["relay"] + options)
+        // That of the certificates is refused, behind that of the places.
+        #expect(outcome.status == 64 && !outcome.errorText.contains("itself"), "\(outcome.errorText)")
     }
 
     /// Heads and all.

@@ -16,18 +16,21 @@ extension Connection {
     ///
     /// For a sender that is about to cut the connection, which drops what is still on its way.
     ///
+    /// - Returns: how many bytes it did not take.
     /// - Throws: `CancellationError`.
-    package func waitForDelivery(patience: Duration) async throws {
+    package func waitForDelivery(patience: Duration) async throws -> Int {
         var (leastCount, lastProgress) = (Int.max, ContinuousClock.now)
         while true {
             let count = await transport.undeliveredByteCount()
-            if count == 0 { return }
+            if count == 0 { return 0 }
             if count < leastCount {
                 (leastCount, lastProgress) = (count, .now)
             } else if lastProgress.duration(to: .now) >= patience {
-                return
+                return count
             }
-            try await Task.sleep(for: .milliseconds(10))
+            // Seldom, where nothing moves.
+            let idleTime = lastProgress.duration(to: .now)
+            try await Task.sleep(for: min(max(idleTime / 4, .milliseconds(10)), .milliseconds(250)))
         }
     }
 }

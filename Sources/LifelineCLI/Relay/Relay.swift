@@ -3,7 +3,16 @@ internal import LifelineCore
 
 /// How long a peer may take nothing before it counts as one that does not read. A system takes nothing until much of
 /// its buffer was read: one whose program reads 20 KB a second took nothing for a minute.
-let slowReaderPatience = Duration.seconds(60)
+let slowReaderPatience = Duration.seconds(180)
+
+extension KeepaliveConfiguration {
+    /// For connections whose peers may read slowly: the kernel would cut one that takes nothing for a minute.
+    static var ofSlowReaders: KeepaliveConfiguration {
+        var keepalive = KeepaliveConfiguration()
+        keepalive.unacknowledgedTimeout = nil
+        return keepalive
+    }
+}
 
 /// Passes the messages of connections on, to and from a server.
 struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
@@ -92,9 +101,11 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
         tell("connection \(number) is over")
         if haveEndedInOrder { return }
         // Nobody may take the end for a regular one: both are cut, which loses what is still on its way.
-        async let clientHasAll: Void = client.waitForDelivery(patience: slowReaderPatience)
-        try await server.waitForDelivery(patience: slowReaderPatience)
-        try await clientHasAll
+        async let clientLacks = client.waitForDelivery(patience: slowReaderPatience)
+        let serverLacks = try await server.waitForDelivery(patience: slowReaderPatience)
+        for (name, count) in [("the client", try await clientLacks), ("the server", serverLacks)] where count > 0 {
+            tell("connection \(number): \(name) did not read the last \(count) bytes")
+        }
         throw ConnectionProblem.told
     }
 

@@ -21,8 +21,8 @@ struct RelayCommand: AsyncParsableCommand {
 
             One side is held up while the other one does not read, and both while standard output is not read. When one \
             side ends in order, so does the other one. When one is lost, or ends inside a message, the other one is cut \
-            after what came before was delivered: over TCP its peer sees a reset. A Unix socket has none: there the \
-            peer sees an end. When the server cannot be reached, the client is cut. Standard error tells of it.
+            after what came before was delivered, or when it has taken nothing for three minutes: over TCP its peer sees \
+            a reset. A Unix socket has none: there the peer sees an end. When the server cannot be reached, the client is cut. Standard error tells of it.
 
             --record adds each message to a file, before it is passed on: a JSON object in a line, with time, connection, \
             direction and frame, the encoded message in Base64. What the file has already stays, and connections \
@@ -118,6 +118,7 @@ struct RelayCommand: AsyncParsableCommand {
         let traffic = Traffic(text: text, output: output)
         var configuration = ConnectionConfiguration()
         configuration.maximumFrameLength = limit.ofConnections
+        configuration.keepalive = .ofSlowReaders
         configuration.proxy = try proxy.configuration
         // The relay's own certificate is for its clients.
         configuration.tls = trust.configuration(showing: nil)
@@ -161,6 +162,7 @@ struct RelayCommand: AsyncParsableCommand {
         configuration.handlerExecutor = .globalPool
         configuration.tls = clients.configuration(showing: identity)
         configuration.connection.maximumFrameLength = limit.ofConnections
+        configuration.connection.keepalive = .ofSlowReaders
         return configuration
     }
 }
@@ -169,12 +171,19 @@ struct RelayCommand: AsyncParsableCommand {
 private struct RelayEnd: Error {}
 
 extension Endpoint {
-    /// Whether who listens here takes connections to `other`: at the same place, or at any address of this host.
+    /// Whether connections to `other` reach a server that listens here, as far as the hosts tell: at the same place, or
+    /// at any address of this host.
     fileprivate func reaches(_ other: Endpoint) -> Bool {
         guard case .tcp(let host, let port) = address, case .tcp(let otherHost, port) = other.address, port != 0 else {
             return address == other.address
         }
-        let isLocal = otherHost == "localhost" || IPAddress(otherHost)?.isLoopback == true
-        return host == otherHost || isLocal && IPAddress(host)?.isUnspecified == true
+        // A socket of an IPv4 address takes no IPv6 connection. A name may have addresses of both.
+        let isOtherVersion = IPAddress(host) != nil && !host.contains(":") && otherHost.contains(":")
+        return host == otherHost || !isOtherVersion && Self.isThisHost(host) && Self.isThisHost(otherHost)
+    }
+
+    private static func isThisHost(_ host: String) -> Bool {
+        guard let address = IPAddress(host) else { return host == "localhost" }
+        return address.isLoopback || address.isUnspecified
     }
 }

@@ -17,7 +17,7 @@ struct ReplayCommand: AsyncParsableCommand {
             sent, it waits until as many replies have come as were recorded, but no longer than --wait; then it ends \
             its side, and waits as long again for the server's end. The last line says how many replies there were, also \
             after an interrupt or a failure; where the record has another number, the command fails with 65. A server \
-            that takes nothing for a minute is given up.
+            that takes nothing for three minutes is given up.
 
             Examples:
               lifeline replay chat.jsonl                                    # by field numbers
@@ -168,6 +168,7 @@ struct ReplayCommand: AsyncParsableCommand {
             configuration.tls = tls.configuration
             configuration.closeTimeout = .seconds(1)
             configuration.writeTimeout = slowReaderPatience
+            configuration.keepalive = .ofSlowReaders
             return configuration
         }
     }

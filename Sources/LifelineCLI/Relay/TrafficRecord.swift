@@ -1,10 +1,14 @@
 internal import LifelineMessages
+internal import Synchronization
 
 /// A file with the messages that passed a relay: a JSON object a line.
 final class TrafficRecord: Sendable {
     /// The highest number of a connection that the file had before.
     let connectionCount: Int
     private let lines: LineRecord
+    /// Whether the file ends with a part of a line, of a relay that was killed while it wrote. What is added first begins
+    /// a line of its own.
+    private let endsInsideLine: Mutex<Bool>
 
     /// Goes on behind what the file holds.
     ///
@@ -20,15 +24,17 @@ final class TrafficRecord: Sendable {
             )
         }
         connectionCount = count
-        // A line that a relay which was killed has written in part.
-        if reader.endsInsideLine { try lines.append([UInt8(ascii: "\n")]) }
+        endsInsideLine = Mutex(reader.endsInsideLine)
     }
 
     /// Writes messages: the system has them when this returns, whatever becomes of this process then.
     func append(_ messages: [PassedMessage]) throws {
         var text: [UInt8] = []
         for message in messages { text += try jsonLine(message) + [UInt8(ascii: "\n")] }
-        try lines.append(text)
+        try endsInsideLine.withLock { endsInsideLine in
+            try lines.append(endsInsideLine ? [UInt8(ascii: "\n")] + text : text)
+            endsInsideLine = false
+        }
     }
 }
 
@@ -54,9 +60,10 @@ struct TrafficRecordReader {
     /// Whether nothing was in the file.
     var isEmpty: Bool { lineNumber == 0 }
 
-    /// Whether all that there is is the beginning of a recorded message, which has one brace at its end.
+    /// Whether the file is one message, incomplete: a complete one ends with its only closing brace.
     var isTornMessage: Bool {
-        endsInsideLine && lineNumber == 1 && rest.starts(with: PassedMessage.beginning.utf8)
+        let beginning = [UInt8](PassedMessage.beginning.utf8)
+        return endsInsideLine && lineNumber == 1 && (rest.starts(with: beginning) || beginning.starts(with: rest))
             && rest.last != UInt8(ascii: "}")
     }
 

@@ -151,7 +151,7 @@ struct MethodCaller {
         }
     }
 
-    /// Makes a call. Why its requests end early goes before what the call fails with, which may follow from it.
+    /// Makes a call. Throws the failure to read its requests, where there is one, in place of the call's own error.
     private func reportingFirst(_ call: (ReadingFailure) async throws -> Void) async throws {
         let failure = ReadingFailure()
         do {
