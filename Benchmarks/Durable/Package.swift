@@ -11,6 +11,7 @@ let strict: [SwiftSetting] = [
 // A package of its own, as the others are. `../durable` builds and runs it.
 let package = Package(
     name: "durable",
+    products: [.executable(name: "DurableBenchmarks", targets: ["DurableBenchmarks"])],
     dependencies: [
         .package(name: "lifeline", path: "../..", traits: ["Store"]),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
