@@ -115,6 +115,11 @@ package struct InboundLane: Sendable {
     /// `nextDeadline` has come; calling this early does no harm. The report stays due and has no deadline any more.
     package mutating func timerFired(now: MonotonicTime) { pacing.timerFired(now: now) }
 
+    /// Has the peer told at once of what it was not told.
+    package mutating func reportAtOnce() {
+        if hasUntold { pacing.restart(isDue: true) }
+    }
+
     // MARK: The bitmap
 
     private static func index(of place: UInt64, in wordCount: Int) -> Int {

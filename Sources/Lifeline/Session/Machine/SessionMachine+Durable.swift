@@ -159,7 +159,10 @@ extension SessionMachine {
             actions.append(.accepted(number: message.waiter))
             if life.isOver, message.isObserved { actions.append(.messageEnded(number: message.waiter, .kept)) }
         }
-        for last in durability?.inbound.stored() ?? [] { finishStored(last, now: now) }
+        let stored = durability?.inbound.stored() ?? []
+        for last in stored { finishStored(last, now: now) }
+        // A write was delay enough.
+        if !stored.isEmpty { inbound.reportAtOnce() }
         endIfDone(now: now, into: &actions)
     }
 
