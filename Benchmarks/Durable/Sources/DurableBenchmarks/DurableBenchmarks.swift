@@ -37,7 +37,7 @@ enum DurableBenchmarks {
             let started = ContinuousClock.now
             try await withThrowingDiscardingTaskGroup { group in
                 for sender in 0..<inFlight {
-                    group.addTask {
+                    group.addTask(executorPreference: client.executor) {
                         for _ in stride(from: sender, to: count, by: inFlight) {
                             try await client.push("d.D/Take", payload, delivery: .durable, until: .processed)
                         }
