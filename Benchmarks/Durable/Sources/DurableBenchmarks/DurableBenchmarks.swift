@@ -104,10 +104,8 @@ enum DurableBenchmarks {
                 )
             }
         }
-        print(
-            "one alone, median: stored \(median(accepted)) µs, processed and stored there, too, \(median(processed)) µs;"
-        )
-        print("    a row of SQLite \(median(plain)) µs, a call \(median(calls)) µs")
+        print("one alone, median: stored \(median(accepted)) µs, a row of SQLite \(median(plain)) µs;")
+        print("    processed, and stored there, too, \(median(processed)) µs, a call \(median(calls)) µs")
     }
 
     private static func time(_ body: () async throws -> Void) async throws -> Duration {

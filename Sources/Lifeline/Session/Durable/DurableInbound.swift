@@ -25,7 +25,7 @@ package struct DurableInbound: Sendable {
         case tooMany
     }
 
-    /// What the store knows.
+    /// The numbers that the store has as processed, by sender.
     private var processed: [SessionStoreID: ReceivedNumbers] = [:]
     /// Where a message came last.
     package struct Last: Sendable {
@@ -47,7 +47,7 @@ package struct DurableInbound: Sendable {
     private var storing: [Mark] = []
     /// Those of `marks` whose handlers have marked them in the store themselves.
     private var marked: Set<Place> = []
-    /// What handlers have marked, and `processed` has: to be removed from the store.
+    /// Numbers whose marks are to be removed from the store, as `processed` has them.
     private var unmarked: [SessionStoreID: [UInt64]] = [:]
     private var unmarkedCount = 0
     private var unmarking: [SessionStoreID: [UInt64]] = [:]

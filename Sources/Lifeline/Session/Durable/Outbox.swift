@@ -55,7 +55,7 @@ package struct Outbox: Sendable {
     /// Those that are stored and not handed out.
     private var ready = FIFO<Message>()
     private var readyByteCount = 0
-    /// Whose senders are told when they were processed, of those that are in the store alone, by their numbers.
+    /// The waiters of observed messages that are in the store alone, by the messages' numbers.
     private var observed: [UInt64: UInt64] = [:]
     /// The groups of `ready` and of what was handed out, in order. Those in front that were processed are gone.
     private var open: [OpenGroup] = []
@@ -201,7 +201,7 @@ package struct Outbox: Sendable {
         return true
     }
 
-    /// What was read is damaged, as is all behind it that was stored by then: it stays in the store, and is not sent.
+    /// Groups cannot be read. They stay in the store with all that was stored behind them, and are not sent.
     package mutating func giveUpReading() {
         damagedFrom = damagedFrom ?? readEnd
         readEnd = storedEnd

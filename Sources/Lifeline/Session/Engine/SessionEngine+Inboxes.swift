@@ -126,7 +126,7 @@ extension SessionEngine {
     /// The session is over: iterations end behind what has come.
     func finishInboxes(_ end: SessionEndReason, _ state: inout State) {
         for inbox in state.pushInboxes.values {
-            // What nobody has taken comes again to the next client with the store, and must not be handled twice.
+            // Pushes that nobody has taken come again to the next client with the store, and are to be handled once.
             if state.machine.isDurable { _ = inbox.close() }
             finish(inbox, endOfPushes(end), &state)
         }

@@ -29,8 +29,8 @@ public final class SessionServerEnd: Sendable {
     let decodingOptions: DecodingOptions
     /// The client's store; nil where it has none, or the server.
     let storeID: SessionStoreID?
-    private let methods: SessionMethods
-    private let interceptors: [any SessionServerInterceptor]
+    let methods: SessionMethods
+    let interceptors: [any SessionServerInterceptor]
     private let log: LimitedLog
     private let whenEnded: @Sendable (SessionID) -> Void
     private let workers = HandlerWorkers()
@@ -82,7 +82,7 @@ public final class SessionServerEnd: Sendable {
         )
     }
 
-    private var logger: Logger { log.logger }
+    var logger: Logger { log.logger }
 
     /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and
     /// another session may have the name by now.
@@ -271,184 +271,6 @@ extension SessionServerEnd: SessionOwner {
         case .lost, .peerLeaving, .peerAccused:
             // A server's session is not lost: it ends.
             break
-        }
-    }
-}
-
-// Handlers.
-extension SessionServerEnd {
-    /// Handles a request, and responds to it.
-    nonisolated(nonsending) func handle(_ request: InboundRequest) async {
-        let found = request.method.map { methods[$0] }
-        // Interceptors see those that nobody handles, too.
-        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(request.name)
-        let context = context(of: request, method)
-        do {
-            let reply: SessionReply
-            if interceptors.isEmpty {
-                reply = SessionReply(payload: try await method.handle(request.payload, context))
-            } else {
-                reply = try await intercept(request.payload, method, context, isImplemented: found != nil)
-            }
-            respond(to: request.request, of: method.name, with: .success(reply))
-        } catch {
-            respond(to: request.request, of: method.name, with: .failure(error))
-        }
-    }
-
-    /// Has a call or a push handled by way of the interceptors.
-    @inline(never)
-    private nonisolated(nonsending) func intercept(
-        _ payload: [UInt8],
-        _ method: SessionMethod,
-        _ context: SessionContext,
-        isImplemented: Bool = true
-    ) async throws -> SessionReply {
-        let call = SessionCall(
-            method.name,
-            method.kind,
-            metadata: context.metadata,
-            timeout: context.deadline.map { $0 - engine.clock.now },
-            isImplemented: isImplemented,
-            payload: payload
-        )
-        return try await interceptors[...].make(call, session: self) { call in
-            var context = context
-            context.metadata = call.metadata
-            return SessionReply(payload: try await method.handle(call.payload, context))
-        }
-    }
-
-    private func context(of request: InboundRequest, _ method: SessionMethod) -> SessionContext {
-        SessionContext(
-            method: method.name,
-            metadata: request.metadata,
-            deadline: request.deadline,
-            session: self,
-            request: request.request,
-            parts: request.parts
-        )
-    }
-
-    func answer(_ request: InboundRequest) -> EncodedContent {
-        guard let method = request.method.map({ methods[$0] }), let handle = method.handleNow else {
-            preconditionFailure("A request is for a handler that waits.")
-        }
-        let context = context(of: request, method)
-        return content(
-            of: Result {
-                try request.payload.withUnsafeBytes { SessionReply(payload: try handle($0, context)) }
-            },
-            method.name
-        )
-    }
-
-    func handle(_ pushes: SessionInbox.Run, of method: Int) {
-        let method = methods[method]
-        let context = pushContext(method)
-        for index in pushes.head..<pushes.entries.count {
-            let metadata = pushes.metadata(index)
-            do {
-                _ = try pushes.withPayload(index) { payload in
-                    if metadata.isEmpty, storeID == nil { return try method.handleNow?(payload, context) }
-                    let durable = engine.durableMessage(pushes.session, pushes.entries[index].place)
-                    return try method.handleNow?(payload, context.with(metadata, durable))
-                }
-            } catch {
-                pushFailed(method.name, error)
-            }
-        }
-    }
-
-    /// Never a part of the function that waits for the handler, whose task would have room for all of this meanwhile.
-    @inline(never)
-    private func respond(
-        to request: IncomingRequest,
-        of method: String,
-        with result: Result<SessionReply, any Error>
-    ) {
-        engine.respond(to: request, content(of: result, method))
-    }
-
-    /// The reply as it is sent, or the status in its place.
-    private func content(of result: Result<SessionReply, any Error>, _ method: String) -> EncodedContent {
-        do {
-            let reply = try result.get()
-            let content = try EncodedContent(.response, reply.metadata, payload: reply.payload)
-            try content.check(frameLimit: frameLimit)
-            return content
-        } catch {
-            return content(of: status(of: error, method), method)
-        }
-    }
-
-    /// The status as it is sent, or a shorter one in its place when no frame can carry it.
-    private func content(of status: SessionStatus, _ method: String) -> EncodedContent {
-        do throws(SessionError) {
-            let content = try EncodedContent(status)
-            try content.check(frameLimit: frameLimit)
-            return content
-        } catch {
-            warn("A status cannot be sent", method, error)
-            return EncodedContent(unchecked: SessionStatus(.internal, "The status \(status.code) cannot be sent."))
-        }
-    }
-
-    private func pushContext(_ method: SessionMethod) -> SessionContext {
-        SessionContext(
-            method: method.name,
-            metadata: [:],
-            deadline: nil,
-            session: self,
-            request: nil,
-            parts: nil
-        )
-    }
-
-    private nonisolated(nonsending) func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
-        let context = pushContext(method)
-        if interceptors.isEmpty {
-            await method.handlePushes?(inbox, context)
-            return
-        }
-        let reader = InboxReader<RawMessage>(engine, inbox, decodingOptions)
-        while (try? await reader.hasNext()) == true {
-            do {
-                let message = try reader.messageInHand()
-                _ = try await intercept(message.bytes, method, reader.context(context))
-            } catch {
-                if Task.isCancelled, reader.giveBack() { return }
-                pushFailed(method.name, error)
-            }
-        }
-    }
-
-    /// A push could not be decoded, or its handler has failed.
-    func pushFailed(_ method: String, _ error: any Error) { warn("The handler of a push failed", method, error) }
-
-    /// Logs what went wrong. The method's name and words in the error may be the client's.
-    @inline(never)
-    private func warn(_ message: Logger.Message, _ method: String, _ error: any Error) {
-        let error = "\(error)".escaped()
-        logger.warning(message, metadata: ["method": "\(method.escaped(limit: 100))", "error": "\(error)"])
-    }
-
-    /// What a client learns of an error.
-    private func status(of error: any Error, _ method: String) -> SessionStatus {
-        switch error {
-        case let status as SessionStatus where status.code != .ok: return status
-        case is CancellationError: return SessionStatus(.cancelled)
-        case let error as SessionError where error.code == .cancelled: return SessionStatus(.cancelled)
-        case let error as SessionError where error.code == .serverExhausted:
-            return SessionStatus(.resourceExhausted, error.message)
-        case let error as SessionError where error.code == .messageRefused:
-            warn("A reply cannot be sent", method, error)
-            return SessionStatus(.internal, "The reply cannot be sent.")
-        case let error as SessionError where error.code == .malformedMessage:
-            return SessionStatus(.invalidArgument, error.message)
-        default:
-            warn("A handler failed", method, error)
-            return SessionStatus(.unknown)
         }
     }
 }
