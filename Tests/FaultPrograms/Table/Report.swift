@@ -5,7 +5,9 @@ import Foundation
 struct Report {
     /// Whether what takes too long fails the run, as anything else that is wrong does.
     let areTimesBound: Bool
-    private(set) var isMissed = false
+    private var missedLines: [String] = []
+
+    var isMissed: Bool { !missedLines.isEmpty }
 
     init(areTimesBound: Bool) {
         self.areTimesBound = areTimesBound
@@ -21,8 +23,7 @@ struct Report {
     mutating func add(_ outcome: Outcome) throws {
         try Task.checkCancellation()
         let misses = outcome.misses + outcome.delays
-        if !(areTimesBound ? misses : outcome.misses).isEmpty { isMissed = true }
-        write(
+        let line = write(
             [
                 outcome.name, outcome.reason, text(outcome.applied), text(outcome.noticed), text(outcome.healed),
                 "\(outcome.messages.sent)",
@@ -31,6 +32,13 @@ struct Report {
             (misses.isEmpty ? "ok" : "MISSED: " + misses.joined(separator: "; "))
                 + (outcome.note.isEmpty ? "" : " (\(outcome.note))")
         )
+        if !(areTimesBound ? misses : outcome.misses).isEmpty { missedLines.append(line) }
+    }
+
+    /// Repeats what failed the run, for who sees only the end of it.
+    func end() {
+        guard isMissed else { return }
+        put("What failed, of all that is above:\n" + missedLines.joined())
     }
 
     /// One duration, or of many the 50th and the 99th percentile and the maximum.
@@ -47,11 +55,17 @@ struct Report {
 
     private func number(_ duration: Duration) -> String { "\(Int(duration.milliseconds.rounded()))" }
 
-    private func write(_ cells: [String], _ rest: String) {
+    @discardableResult private func write(_ cells: [String], _ rest: String) -> String {
         let columns = zip(cells, Report.widths).map { cell, width in
             cell + String(repeating: " ", count: max(0, width - cell.count))
         }
         let line = (columns + [rest]).joined(separator: " ") + "\n"
-        FileHandle.standardOutput.write(Data(line.utf8))
+        put(line)
+        return line
+    }
+
+    /// At once, also into a file.
+    private func put(_ text: String) {
+        FileHandle.standardOutput.write(Data(text.utf8))
     }
 }
