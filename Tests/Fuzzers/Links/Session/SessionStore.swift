@@ -1,0 +1,1 @@
+../../../../Sources/Lifeline/Session/API/SessionStore.swift

@@ -1,0 +1,1 @@
+../../../../Sources/Lifeline/Session/API/StoreError.swift
