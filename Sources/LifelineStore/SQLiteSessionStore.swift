@@ -60,7 +60,11 @@ public final class SQLiteSessionStore: SessionStore {
             let schema = StoreSchema(path: path, use: use.text)
             let known = try database.read { try schema.id(in: $0) }
             try database.writeWithoutTransaction { db in try schema.configure(db, isNew: isNew) }
-            id = try known ?? database.write { try schema.create(in: $0) }
+            id = try database.write { db in
+                guard let known else { return try schema.create(in: db) }
+                try schema.migrate(db)
+                return known
+            }
         } catch {
             throw StoreError(error, path)
         }
@@ -133,7 +137,7 @@ public final class SQLiteSessionStore: SessionStore {
         try checkOpen()
         return try await writes.write { db in
             let result = try body(db)
-            if let message { try StoreTables.mark(message, in: db) }
+            if let message { try StoreTables.mark(message, reply: try message.reply(in: result), in: db) }
             return result
         }
     }

@@ -12,12 +12,14 @@ extension SessionContext {
     ///         }
     ///     }
     ///
+    /// The transaction of a call has the reply, too: return it from `body`, and then from the handler.
+    ///
     /// What comes together is put into one transaction, in which each has a savepoint of its own: when `body` throws,
     /// nothing of it is written, and the message is not marked. Call it once for a message: after a crash, a second
     /// transaction may be missing where the first is there. Where `durableMessage` is nil nothing is marked.
     ///
     /// - Parameter body: is called on the database's own thread, which it must not keep for long.
-    /// - Throws: what `body` throws; GRDB's `DatabaseError` when it could not be written; `StoreError` when the server
+    /// - Throws: what `body` throws; `StoreError` `otherUse` when that of a durable call returns no message; GRDB's `DatabaseError` when it could not be written; `StoreError` when the server
     ///   has no such store, or that is closed.
     public func transaction<Result: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Result
@@ -31,6 +33,24 @@ extension SessionContext {
         let result = try await store.write(marking: durableMessage, body)
         durableMessage?.wasMarked()
         return result
+    }
+}
+
+extension SessionDurableMessage {
+    /// The reply that a transaction has returned, as the mark has it; nil where the message is no call.
+    ///
+    /// - Throws: `StoreError` `otherUse` where it has returned none; `SessionError` where it cannot be encoded.
+    func reply(in result: some Sendable) throws -> [UInt8]? {
+        guard isCall else { return nil }
+        guard let reply = result as? any DelimitedMessage else {
+            throw StoreError(
+                code: .otherUse,
+                message:
+                    "The transaction of a durable call returned no message. Return the reply from it, so that both "
+                    + "are stored together."
+            )
+        }
+        return try replyBytes(reply)
     }
 }
 #endif

@@ -6,7 +6,7 @@ internal import Lifeline
 /// The tables of a store, and what is checked when it is opened.
 struct StoreSchema {
     /// The version that this code reads and writes.
-    static let version = 1
+    static let version = 2
 
     let path: String
     /// Whose the store is to be.
@@ -61,6 +61,13 @@ struct StoreSchema {
         }
     }
 
+    /// Brings the tables of an older version up to date.
+    func migrate(_ db: Database) throws {
+        guard try Int.fetchOne(db, sql: "SELECT version FROM lifeline_store") == 1 else { return }
+        try db.execute(sql: "ALTER TABLE lifeline_mark ADD COLUMN reply BLOB")
+        try db.execute(sql: "UPDATE lifeline_store SET version = ?", arguments: [Self.version])
+    }
+
     /// Makes the tables. Returns the id of the store.
     func create(in db: Database) throws -> SessionStoreID {
         let id = SessionStoreID.random()
@@ -76,7 +83,7 @@ struct StoreSchema {
                 );
                 CREATE TABLE lifeline_processed (sender BLOB PRIMARY KEY, numbers BLOB NOT NULL) WITHOUT ROWID;
                 CREATE TABLE lifeline_mark (
-                    sender BLOB NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (sender, number)
+                    sender BLOB NOT NULL, number INTEGER NOT NULL, reply BLOB, PRIMARY KEY (sender, number)
                 ) WITHOUT ROWID;
                 """
         )

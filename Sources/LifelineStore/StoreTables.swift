@@ -39,11 +39,14 @@ enum StoreTables {
         }
         let marks = try Row.fetchCursor(
             db,
-            sql: "SELECT sender, number FROM lifeline_mark WHERE ?1 = x'' OR sender = ?1",
+            sql: "SELECT sender, number, reply FROM lifeline_mark WHERE ?1 = x'' OR sender = ?1",
             arguments: [key(peer)]
         )
         while let row = try marks.next() {
-            content.marked[try sender(of: row), default: []].append(try number(row, "number"))
+            let reply: Data? = row["reply"] == nil ? nil : try value(row, "reply")
+            content.marked[try sender(of: row), default: []].append(
+                SessionStoreMark(number: try number(row, "number"), reply: reply.map { [UInt8]($0) })
+            )
         }
         guard content.first >= 1, content.first <= content.next, content.byteCount >= 0 else {
             throw StoreError.damaged
@@ -127,9 +130,15 @@ enum StoreTables {
     }
 
     /// Marks a message as processed, in the transaction of its handler.
-    static func mark(_ message: SessionDurableMessage, in db: Database) throws {
-        let statement = try db.cachedStatement(sql: "INSERT OR IGNORE INTO lifeline_mark VALUES (?, ?)")
-        try statement.execute(arguments: [Data(message.sender.bytes), Int64(bitPattern: message.number)])
+    ///
+    /// - Parameter reply: that of a call.
+    static func mark(_ message: SessionDurableMessage, reply: [UInt8]?, in db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: "INSERT OR IGNORE INTO lifeline_mark (sender, number, reply) VALUES (?, ?, ?)"
+        )
+        try statement.execute(
+            arguments: [Data(message.sender.bytes), Int64(bitPattern: message.number), reply.map { Data($0) }]
+        )
     }
 
     /// Makes the file smaller where much of it is free.

@@ -63,26 +63,8 @@ import Testing
         return (configuration, sessions)
     }
 
-    private struct Place {
-        let endpoint: Endpoint
-        let clientPath: String
-        let serverPath: String
-    }
-
-    private func withPlace(_ body: (Place) async throws -> Void) async throws {
-        try await withTemporaryPath("place") { path in
-            try await body(
-                Place(
-                    endpoint: .unix(path: path + ".socket"),
-                    clientPath: path + ".client",
-                    serverPath: path + ".server"
-                )
-            )
-        }
-    }
-
     private func withServer(
-        _ place: Place,
+        _ place: DurablePlace,
         _ notes: Notes,
         _ body: (SessionServer) async throws -> Void
     ) async throws {
@@ -98,26 +80,11 @@ import Testing
         try store.close()
     }
 
-    private func withClient(
-        _ place: Place,
-        closeTimeout: Duration = .zero,
-        _ body: (SessionClient) async throws -> Void
-    ) async throws {
-        let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
-        var configuration = SessionClientConfiguration()
-        configuration.store = store
-        configuration.closeTimeout = closeTimeout
-        configuration.client.backoff.initialDelay = .milliseconds(10)
-        configuration.client.backoff.maximumAttempts = nil
-        try await withSessionClient(to: place.endpoint, configuration: configuration, body)
-        try store.close()
-    }
-
     @Test func pushesAreProcessed() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let notes = Notes()
             try await withServer(place, notes) { _ in
-                try await withClient(place) { client in
+                try await place.withClient { client in
                     for number in 1...20 {
                         try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable, until: .processed)
                     }
@@ -128,22 +95,22 @@ import Testing
     }
 
     @Test func whatAClientHasAcceptedSurvivesIt() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             // There is no server.
-            try await withClient(place) { client in
+            try await place.withClient { client in
                 for number in 1...20 { try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable) }
             }
-            try await withClient(place) { client in
+            try await place.withClient { client in
                 for number in 21...30 { try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable) }
             }
             let notes = Notes()
             try await withServer(place, notes) { _ in
-                try await withClient(place) { client in
+                try await place.withClient { client in
                     try await client.push("t.T/Count", Number(31), delivery: .durable, until: .processed)
                 }
                 #expect(notes.all == Array(1...31))
                 // Nothing comes again.
-                try await withClient(place) { client in
+                try await place.withClient { client in
                     try await client.push("t.T/Count", Number(32), delivery: .durable, until: .processed)
                 }
             }
@@ -153,22 +120,22 @@ import Testing
 
     /// Also what is in the store alone is sent before a client is closed.
     @Test func closingWaitsForWhatWasKept() async throws {
-        try await withPlace { place in
-            try await withClient(place) { client in
+        try await withDurablePlace { place in
+            try await place.withClient { client in
                 for number in 1...20 { try await client.push("t.T/Count", Number(Int64(number)), delivery: .durable) }
             }
             let notes = Notes()
             try await withServer(place, notes) { _ in
-                try await withClient(place, closeTimeout: .seconds(60)) { _ in }
+                try await place.withClient(closeTimeout: .seconds(60)) { _ in }
                 #expect(notes.all == Array(1...20))
             }
         }
     }
 
     @Test func nothingIsInDoubtWhenAServerIsStartedAgain() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let notes = Notes()
-            try await withClient(place) { client in
+            try await place.withClient { client in
                 try await withThrowingTaskGroup { group in
                     group.addTask {
                         for number in 1...1_000 {
@@ -193,13 +160,13 @@ import Testing
     }
 
     @Test func aServersPushesSurviveIt() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let notes = Notes()
             // The client does not read, and leaves.
             var store = try SQLiteSessionStore(path: place.serverPath, for: .server)
             let (first, sessions) = configuration(store)
             try await withSessionServer(listeningOn: place.endpoint, configuration: first, services: []) { _ in
-                try await withClient(place) { client in
+                try await place.withClient { client in
                     _ = client.pushes("t.T/Tell", of: Number.self)
                     let session = try #require(await sessions.first { _ in true })
                     for number in 1...10 {
@@ -211,7 +178,7 @@ import Testing
             store = try SQLiteSessionStore(path: place.serverPath, for: .server)
             let (second, _) = configuration(store)
             try await withSessionServer(listeningOn: place.endpoint, configuration: second, services: []) { _ in
-                try await withClient(place) { client in
+                try await place.withClient { client in
                     for try await number in client.pushes("t.T/Tell", of: Number.self) {
                         notes.add(number.value)
                         if number.value == 10 { break }
@@ -225,8 +192,8 @@ import Testing
 
     /// Each payment is there once, though the server ends between the handler's transaction and its return.
     @Test func aTransactionMarksTheMessage() async throws {
-        try await withPlace { place in
-            try await withClient(place) { client in
+        try await withDurablePlace { place in
+            try await place.withClient { client in
                 try await client.push("t.T/Pay", Number(7), delivery: .durable)
                 for round in 1...2 {
                     let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
@@ -265,7 +232,7 @@ import Testing
 
     /// One that throws writes nothing, and takes nothing of the others' back.
     @Test func transactionsThatComeTogether() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             struct Failure: Error {}
             let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
             try await store.database.write { try $0.execute(sql: "CREATE TABLE numbers (number INTEGER)") }
@@ -308,11 +275,11 @@ import Testing
 
     /// A server sends what it kept at once; who asks for it later gets it.
     @Test func aClientKeepsWhatNobodyHasAskedFor() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
             let (configuration, sessions) = configuration(store)
             try await withSessionServer(listeningOn: place.endpoint, configuration: configuration, services: []) { _ in
-                try await withClient(place) { client in
+                try await place.withClient { client in
                     let session = try #require(await sessions.first { _ in true })
                     try await session.push("t.T/Tell", Number(1), delivery: .durable)
                     // Behind it.
@@ -332,7 +299,7 @@ import Testing
     }
 
     @Test func aPushThatWaitsForTheStoreCanBeCancelled() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
             var configuration = SessionClientConfiguration()
             configuration.store = store
@@ -362,8 +329,8 @@ import Testing
     }
 
     @Test func whoWaitsForAKeptPushIsTold() async throws {
-        try await withPlace { place in
-            try await withClient(place) { client in
+        try await withDurablePlace { place in
+            try await place.withClient { client in
                 let payload = Google_Protobuf_BytesValue([UInt8](repeating: 1, count: 300 << 10))
                 let codes = NIOLockedValueBox<[SessionError.Code]>([])
                 try await withThrowingDiscardingTaskGroup { group in
@@ -389,7 +356,7 @@ import Testing
     }
 
     @Test func aClientThatCannotRunRefusesDurablePushes() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             var configuration = SessionClientConfiguration()
             configuration.store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
             configuration.name = String(repeating: "n", count: 20 << 10)
@@ -402,7 +369,7 @@ import Testing
     }
 
     @Test func whatCannotBeDurableIsRefused() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let (configuration, sessions) = configuration()
             try await withSessionServer(listeningOn: place.endpoint, configuration: configuration, services: []) { _ in
                 try await withSessionClient(to: place.endpoint) { client in
@@ -421,7 +388,7 @@ import Testing
     }
 
     @Test func aStoreThatCannotBeUsedEndsTheClient() async throws {
-        try await withPlace { place in
+        try await withDurablePlace { place in
             let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
             try store.close()
             var configuration = SessionClientConfiguration()

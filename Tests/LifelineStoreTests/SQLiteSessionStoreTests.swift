@@ -1,4 +1,5 @@
 #if Store
+import Foundation
 import GRDB
 import Glibc
 import Lifeline
@@ -35,6 +36,27 @@ import Testing
         var changes = SessionStoreChanges()
         changes.removed = groups
         return changes
+    }
+
+    /// Version 1 had no replies in its marks.
+    @Test func anOlderVersionIsBroughtUpToDate() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            var store = try SQLiteSessionStore(path: path, for: .server)
+            let (id, sender) = (store.id, SessionStoreID.random())
+            try await store.database.write { db in
+                try db.execute(sql: "ALTER TABLE lifeline_mark DROP COLUMN reply")
+                try db.execute(sql: "UPDATE lifeline_store SET version = 1")
+                try db.execute(sql: "INSERT INTO lifeline_mark VALUES (?, 5)", arguments: [Data(sender.bytes)])
+            }
+            try store.close()
+            for _ in 1...2 {
+                store = try SQLiteSessionStore(path: path, for: .server)
+                #expect(store.id == id)
+                let content = try await store.content(for: sender)
+                #expect(content.marked == [sender: [SessionStoreMark(number: 5)]])
+                try store.close()
+            }
+        }
     }
 
     @Test func whatIsCommittedIsThereAgain() async throws {
@@ -132,7 +154,7 @@ import Testing
     @Test func aNewerOneIsLeftAlone() async throws {
         try await withTemporaryPath("store.sqlite") { path in
             let store = try SQLiteSessionStore(path: path, for: .server)
-            try await store.database.write { try $0.execute(sql: "UPDATE lifeline_store SET version = 2") }
+            try await store.database.write { try $0.execute(sql: "UPDATE lifeline_store SET version = 1000") }
             try store.close()
             #expect(code { try SQLiteSessionStore(path: path, for: .server) } == .newerVersion)
         }

@@ -762,8 +762,70 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.durable }
     }
 
+    /// Whether it is a call: it asks for a reply. Only a durable push does.
+    public var asksForReply: Bool {
+        get { _message.pointee.asks_for_reply != 0 }
+        set { _mutableFields().pointee.asks_for_reply = newValue ? 1 : 0 }
+    }
+
+    /// It is the reply to a durable call of the receiver's. Its `payload` is the encoded message.
+    public var reply: Lifeline_Session_V1_Reply {
+        _read { yield Lifeline_Session_V1_Reply(_reading: _message.pointee.reply, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
+    }
+    /// Whether `reply` is set.
+    public var hasReply: Bool { _message.pointee.reply != nil }
+    /// Forgets `reply`; it then reads as its default.
+    public mutating func clearReply() { _mutableFields().pointee.reply = nil }
+
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Push
     public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__push__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// Ends a durable call.
+public struct Lifeline_Session_V1_Reply: LifelineMessages.Message {
+    /// The call's number among the durable messages of its sender.
+    public var number: UInt64 {
+        get { _message.pointee.number }
+        set { _mutableFields().pointee.number = newValue }
+        _modify { yield &_mutableFields().pointee.number }
+    }
+
+    /// 0: it succeeded; else a code of google.rpc.Code.
+    public var status: UInt32 {
+        get { _message.pointee.status }
+        set { _mutableFields().pointee.status = newValue }
+        _modify { yield &_mutableFields().pointee.status }
+    }
+
+    public var message: String {
+        get { _message.untyped.string(_message.pointee.message) }
+        set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
+    }
+    /// Calls `body` with the text of `message`, without a copy.
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withUTF8Span(_message.pointee.message, body)
+    }
+
+    public var details: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
+        _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message.untyped, _message.pointee.details, count: _message.pointee.n_details) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
+    }
+
+    public var metadata: LifelineMessages.MapField<String, String> {
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
+    }
+
+    public typealias _Fields = CTestProtos.Lifeline__Session__V1__Reply
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }

@@ -49,6 +49,49 @@ extension SimulatedSessionEnd {
         perform(actions, now: now)
     }
 
+    /// Begins the peer's durable calls that may begin: they arrive as requests.
+    func beginCalls(now: MonotonicTime) {
+        while machine.hasHeldCalls {
+            take(machine.lackingToBeginCall)
+            var begun: (request: IncomingRequest, body: [UInt8])?
+            guard machine.beginHeldCall(now: now, { begun = ($0, [UInt8]($1.body)) }), let begun else { return }
+            begun.body.withUnsafeBytes { bytes in
+                guard let message = try? InboundMessage(.push, bytes) else { preconditionFailure("a call was checked") }
+                onActions([.arrived(.request(begun.request, message, deadline: nil))])
+            }
+        }
+    }
+
+    /// The handler of a durable call has stopped before it was done.
+    package func abandoned(_ request: IncomingRequest, now: MonotonicTime) {
+        var actions: [SessionMachine.Action] = []
+        machine.abandoned(request, now: now, into: &actions)
+        perform(actions, now: now)
+    }
+
+    /// The handler of a call has marked it in the store, with its reply.
+    package func marked(_ request: IncomingRequest) {
+        if let place = machine.durableCall(request)?.place { machine.marked(place) }
+    }
+
+    package func callDurably(
+        _ method: String,
+        _ content: Content,
+        deadline: MonotonicTime?,
+        asker: SessionMachine.Asker,
+        now: MonotonicTime,
+        offered: (SessionMachine.Offer) -> Void
+    ) {
+        offered(content.borrowed { machine.callDurably(method, $0, deadline: deadline, asker: asker) })
+        pump(now: now)
+    }
+
+    package func cancelDurableCall(_ number: UInt64, now: MonotonicTime) {
+        var actions: [SessionMachine.Action] = []
+        _ = machine.cancelDurableCall(number, now: now, into: &actions)
+        perform(actions, now: now)
+    }
+
     /// The handler of a message has marked it in the store.
     package func marked(_ receipt: SessionMachine.Receipt) { machine.marked(receipt.durablePlace) }
 

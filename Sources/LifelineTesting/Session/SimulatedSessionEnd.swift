@@ -187,6 +187,7 @@ package final class SimulatedSessionEnd {
 
     /// Writes what there is to write, as long as the connection has room for it.
     package func pump(now: MonotonicTime) {
+        beginCalls(now: now)
         useStore(now: now)
         while let link, offer(over: link, now: now) {}
         var actions: [SessionMachine.Action] = []

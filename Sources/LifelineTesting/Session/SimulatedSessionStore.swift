@@ -20,7 +20,7 @@ package final class SimulatedSessionStore {
     package let id: SessionStoreID
     private var peers: [SessionStoreID?: Peer] = [:]
     private var processed: [SessionStoreID: [UInt8]] = [:]
-    private var marked: [SessionStoreID: [UInt64]] = [:]
+    private var marked: [SessionStoreID: [SessionStoreMark]] = [:]
     private var pending: [Pending] = []
     /// How long the next piece of work takes.
     package var duration: () -> Duration = { .zero }
@@ -37,7 +37,11 @@ package final class SimulatedSessionStore {
     package var groupCount: Int { peers.values.reduce(0) { $0 + $1.groups.count } }
 
     /// A handler has written its effect, and marks the message with it.
-    package func mark(_ number: UInt64, of sender: SessionStoreID) { marked[sender, default: []].append(number) }
+    ///
+    /// - Parameter reply: that of a call, as `SessionMachine.replyBytes` has made it.
+    package func mark(_ number: UInt64, of sender: SessionStoreID, reply: [UInt8]? = nil) {
+        marked[sender, default: []].append(SessionStoreMark(number: number, reply: reply))
+    }
 
     package func content(for peer: SessionStoreID?) -> SessionStoreContent {
         let kept = peers[peer] ?? Peer()
@@ -99,7 +103,7 @@ package final class SimulatedSessionStore {
             peer.groups.removeAll { changes.removed.contains($0.first) }
             peers[work.peer] = peer
             processed.merge(changes.processed) { $1 }
-            for (sender, numbers) in changes.unmarked { marked[sender]?.removeAll { numbers.contains($0) } }
+            for (sender, numbers) in changes.unmarked { marked[sender]?.removeAll { numbers.contains($0.number) } }
             onCommit(changes)
             return []
         }

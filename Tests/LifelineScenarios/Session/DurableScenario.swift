@@ -4,7 +4,7 @@ internal import LifelineTesting
 
 /// A random story that follows from a seed: a client and a server that keep durable messages, whose connections are
 /// cut, whose disks fail, and whose processes are killed at any step. In the end every message that was accepted was
-/// processed once, and those of a method in their order.
+/// processed once, and those of a method in their order; every call of the client's, too, and its reply.
 ///
 /// What a handler does is on its disk with the mark that it has done it: when the store commits that.
 package final class DurableScenario {
@@ -26,6 +26,10 @@ package final class DurableScenario {
         package var connections = 0
         /// Messages that could not be stored.
         package var refused = 0
+        /// Of the messages, calls; replies that found their askers; and those that came when nobody waited any more.
+        package var calls = 0
+        package var replies = 0
+        package var lateReplies = 0
 
         package init() {}
 
@@ -36,6 +40,9 @@ package final class DurableScenario {
             sum.kills += more.kills
             sum.connections += more.connections
             sum.refused += more.refused
+            sum.calls += more.calls
+            sum.replies += more.replies
+            sum.lateReplies += more.lateReplies
         }
     }
 
@@ -43,14 +50,31 @@ package final class DurableScenario {
 
     /// A message that came and is not processed.
     private struct Unread {
-        let receipt: SessionMachine.Receipt
+        /// Nil of a call.
+        let receipt: SessionMachine.Receipt?
         let note: Int
         let method: String
         /// Its number in the store of its sender.
         let number: UInt64
         /// Whether its handler has marked it with its effect, and has not returned.
         var isMarked = false
+        /// Of a call: to be answered, in the session that it came in.
+        var call: (request: IncomingRequest, end: SimulatedSessionEnd)?
+        /// Whether it is handled whatever came before it: a call, or a reply.
+        var isUnordered = false
     }
+
+    /// Waits for the reply to a call.
+    private final class Asker: Sendable {
+        let note: Int
+
+        init(_ note: Int) { self.note = note }
+    }
+
+    /// The reply to a call has this number more.
+    private static let replyOffset = 1 << 24
+
+    private static func isReply(_ note: Int) -> Bool { note >= replyOffset }
 
     /// One side over all of its processes.
     private final class Party {
@@ -65,6 +89,10 @@ package final class DurableScenario {
         var waiting: [UInt64: Int] = [:]
         /// Of those, the ones whose senders wait until they are processed, and are not told yet.
         var observed: Set<UInt64> = []
+        /// The messages of these are calls that are not answered, as far as their askers know.
+        var asked: [UInt64: Asker] = [:]
+        /// Calls that nobody waits for any more.
+        var givenUp: Set<Int> = []
         /// Of the other side's: by their numbers in the store.
         var came: [UInt64: Int] = [:]
         var unread: [Unread] = []
@@ -84,7 +112,7 @@ package final class DurableScenario {
         /// Its process is gone.
         func killed() {
             (waiting, unread, handled, lastHandled) = ([:], [], [], [:])
-            observed = []
+            (observed, asked) = ([], [:])
         }
     }
 
@@ -111,6 +139,7 @@ package final class DurableScenario {
         options.outboundLimit = SessionWindow(frameCount: isSmall ? 8 : 1_000, byteCount: 64 << 10)
         options.inboundWindow = SessionWindow(frameCount: isSmall ? 8 : 1_000, byteCount: 64 << 10)
         options.inboundCredit = 64 << 10
+        options.maximumRunningCount = isSmall ? 2 : 20
         self.options = options
         isLarge = Int.random(in: 0..<8, using: &random) == 0
         self.random = random
@@ -152,7 +181,8 @@ package final class DurableScenario {
 
     private func step() {
         switch below(40) {
-        case 0..<8: push(from: clientParty)
+        case 0..<5: push(from: clientParty)
+        case 5..<8: if below(8) == 0 { giveUpCall() } else { call() }
         case 8..<12: push(from: serverParty)
         case 12..<22: deliver(atMost: below(3) == 0 ? 1 + below(100) : .max)
         case 22..<28: for party in parties { process(at: party, atMost: below(6)) }
@@ -211,8 +241,13 @@ package final class DurableScenario {
     private func forgetSession() {
         guard let end = server.sessions.last?.end else { return }
         note("the server ends a session")
+        let calls = serverParty.unread.filter { $0.call?.end === end }
         serverParty.unread = []
         end.end(.abandoned, now: now)
+        // Their handlers are cancelled, and end as they like.
+        for message in calls {
+            if below(2) == 0 { answer(message) } else { message.call.map { end.abandoned($0.request, now: now) } }
+        }
     }
 
     // MARK: Connections
@@ -299,12 +334,59 @@ package final class DurableScenario {
         }
     }
 
+    private func call() {
+        guard clientParty.waiting.count < 200 else { return }
+        for _ in 0..<(below(10) == 0 ? 1 + below(30) : 1) {
+            noteCount += 1
+            let (number, asker) = (noteCount, Asker(noteCount))
+            let method = "test.Durable/\(below(2) == 0 ? "call" : "markedCall")"
+            let content = SessionNote(number, fillerCount: isLarge ? below(50_000) : below(40)).content
+            let deadline = below(4) == 0 ? now + .milliseconds(below(300)) : nil
+            client.callDurably(method, content, deadline: deadline, asker: asker, now: now) { offer in
+                guard case .waits(let id) = offer else { return }
+                clientParty.methods[number] = method
+                clientParty.waiting[id] = number
+                clientParty.asked[id] = asker
+                serverParty.methods[number + Self.replyOffset] = method
+                result.totals.messages += 1
+                result.totals.calls += 1
+                note("the client calls \(number)")
+            }
+        }
+    }
+
+    private func giveUpCall() {
+        guard let (id, asker) = clientParty.asked.randomElement(using: &random) else { return }
+        note("the client gives \(asker.note) up")
+        ended(asker, nil)
+        client.cancelDurableCall(id, now: now)
+    }
+
+    /// A call has ended for its asker without a reply; nil: it is given up.
+    private func ended(_ asker: Asker, _ outcome: SessionDeliveryOutcome?) {
+        guard let id = clientParty.asked.first(where: { $0.value === asker })?.key else {
+            return demand(false, "\(asker.note) ends twice")
+        }
+        clientParty.asked[id] = nil
+        clientParty.givenUp.insert(asker.note)
+        if let outcome, outcome != .notStored { ended(id, outcome, clientParty) }
+    }
+
     private func acted(_ actions: [SessionMachine.Action], _ end: SimulatedSessionEnd, _ party: Party) {
         for action in actions {
             switch action {
             case .arrived(.push(let message, let receipt)):
                 guard let content = SessionNote(message.payload) else { return demand(false, "a push is no note") }
                 came(content.number, message, receipt, end, party)
+            case .arrived(.request(let request, let message, _)):
+                guard let content = SessionNote(message.payload) else { return demand(false, "a call is no note") }
+                let end = party.side == .client ? client : end
+                came(content.number, message, call: (request, end), end, party)
+            case .arrived(.reply(let message, let receipt, let asker)):
+                guard let content = SessionNote(message.payload) else { return demand(false, "a reply is no note") }
+                replied(content.number, message, receipt, asker as? Asker, end, party)
+            case .durableCallEnded(let asker, let outcome):
+                if let asker = asker as? Asker { ended(asker, outcome) }
             case .accepted(let id):
                 if let number = party.waiting[id] { party.accepted.insert(number) }
             case .messageEnded(let id, let outcome): ended(id, outcome, party)
@@ -332,10 +414,33 @@ package final class DurableScenario {
         }
     }
 
-    private func came(
+    private func replied(
         _ number: Int,
         _ message: InboundMessage,
         _ receipt: SessionMachine.Receipt,
+        _ asker: Asker?,
+        _ end: SimulatedSessionEnd,
+        _ party: Party
+    ) {
+        demand(party.side == .client && Self.isReply(number), "a reply comes that is none")
+        came(number, message, receipt, end, party)
+        guard let asker else { return }
+        demand(asker.note == number - Self.replyOffset, "\(asker.note) has the reply of another one")
+        guard let id = party.asked.first(where: { $0.value === asker })?.key else {
+            return demand(false, "\(asker.note) has a reply, and does not wait")
+        }
+        party.asked[id] = nil
+        party.unread.removeAll { $0.note == number }
+        result.totals.replies += 1
+        note("\(asker.note) has its reply")
+        end.finish(receipt, now: now)
+    }
+
+    private func came(
+        _ number: Int,
+        _ message: InboundMessage,
+        _ receipt: SessionMachine.Receipt? = nil,
+        call: (request: IncomingRequest, end: SimulatedSessionEnd)? = nil,
         _ end: SimulatedSessionEnd,
         _ party: Party
     ) {
@@ -346,14 +451,21 @@ package final class DurableScenario {
         demand(!party.processed.contains(number), "\(number) is processed, and comes again")
         demand(party.came.updateValue(number, forKey: message.durable) ?? number == number, "\(number) has two numbers")
         demand(!party.unread.contains { $0.note == number }, "\(number) comes twice")
-        party.unread.append(Unread(receipt: receipt, note: number, method: method, number: message.durable))
+        var unread = Unread(receipt: receipt, note: number, method: method, number: message.durable)
+        (unread.call, unread.isUnordered) = (call, call != nil || Self.isReply(number))
+        party.unread.append(unread)
     }
 
-    /// Handlers process some messages: of each method in order, the methods side by side.
+    /// Handlers process some messages: of each method in order, the methods side by side, and calls as well.
     private func process(at party: Party, atMost count: Int) {
         for _ in 0..<count {
-            guard let method = party.unread.randomElement(using: &random)?.method,
-                let index = party.unread.firstIndex(where: { $0.method == method }),
+            guard let any = party.unread.indices.randomElement(using: &random) else { return }
+            let method = party.unread[any].method
+            if party.unread[any].isUnordered {
+                processUnordered(any, at: party)
+                continue
+            }
+            guard let index = party.unread.firstIndex(where: { $0.method == method && !$0.isUnordered }),
                 let end = party.side == .client ? client : server.sessions.last?.end
             else { return }
             if method == Self.markingMethod, !party.unread[index].isMarked {
@@ -366,18 +478,59 @@ package final class DurableScenario {
             let last = party.lastHandled.updateValue(message.note, forKey: method) ?? 0
             demand(last < message.note, "\(message.note) is handled behind \(last)")
             note("the \(party.side) has handled \(message.note)")
-            end.finish(message.receipt, now: now)
+            if let receipt = message.receipt { end.finish(receipt, now: now) }
+        }
+    }
+
+    /// A call, or a reply that nobody waits for.
+    private func processUnordered(_ index: Int, at party: Party) {
+        let message = party.unread[index]
+        if let call = message.call, message.method == "test.Durable/markedCall", !message.isMarked {
+            party.unread[index].isMarked = true
+            let payload = SessionNote(message.note + Self.replyOffset).payload
+            let bytes = SessionMachine.replyBytes(to: message.number, of: message.method, payload: payload)
+            markEffect(message, party)
+            party.store.mark(message.number, of: other(than: party).store.id, reply: bytes)
+            return call.end.marked(call.request)
+        }
+        party.unread.remove(at: index)
+        demand(party.handled.insert(message.note).inserted, "\(message.note) is handled twice")
+        note("the \(party.side) has handled \(message.note)")
+        answer(message)
+        guard let receipt = message.receipt else { return }
+        result.totals.lateReplies += 1
+        client.finish(receipt, now: now)
+    }
+
+    /// A handler replies to its call.
+    private func answer(_ message: Unread) {
+        guard let (request, end) = message.call else { return }
+        let filler = isLarge ? below(50_000) : below(100)
+        let content = SessionNote(message.note + Self.replyOffset, fillerCount: filler).content
+        end.respond(to: request, content, now: now) { offer in
+            demand(offer == .accepted, "the reply to \(message.note) is \(offer)")
         }
     }
 
     /// A handler writes its effect together with the mark.
     private func mark(_ message: Unread, _ end: SimulatedSessionEnd, _ party: Party) {
+        markEffect(message, party)
+        party.store.mark(message.number, of: other(than: party).store.id)
+        if let receipt = message.receipt { end.marked(receipt) }
+    }
+
+    private func markEffect(_ message: Unread, _ party: Party) {
         demand(party.processed.insert(message.note).inserted, "\(message.note) is processed twice, and marked")
         party.marked.insert(message.note)
         result.totals.processed += 1
         note("a handler of the \(party.side) marks \(message.note)")
-        party.store.mark(message.number, of: other(than: party).store.id)
-        end.marked(message.receipt)
+        acceptReply(to: message.note, at: party)
+    }
+
+    /// A call is processed: its reply is on the disk, too.
+    private func acceptReply(to number: Int, at party: Party) {
+        let reply = number + Self.replyOffset
+        if party.methods[reply] != nil { party.accepted.insert(reply) }
     }
 
     private func committed(_ changes: SessionStoreChanges, at party: Party) {
@@ -389,6 +542,7 @@ package final class DurableScenario {
                 demand(party.processed.insert(content).inserted, "\(content) is processed twice")
                 result.totals.processed += 1
                 note("the \(party.side) has \(content) on its disk")
+                acceptReply(to: content, at: party)
             }
             for (number, _) in came where party.known.contains(number) {
                 demand(numbers.contains(number), "number \(number) is forgotten")
@@ -422,6 +576,7 @@ package final class DurableScenario {
                 }
             }
             demand(party.store.groupCount == 0, "groups are left in the store of the \(party.side)")
+            demand(party.asked.isEmpty, "who waits for replies at the \(party.side) is not told")
             demand(party.observed.isEmpty, "who waits at the \(party.side) is not told")
         }
     }
@@ -430,7 +585,10 @@ package final class DurableScenario {
         parties.allSatisfy { party in
             party.store.groupCount == 0 && party.unread.isEmpty && party.store.nextDeadline == nil
                 && party.observed.isEmpty && party.accepted.isSubset(of: other(than: party).processed)
-                && party.waiting.allSatisfy { party.accepted.contains($1) || party.refused.contains($1) }
+                && party.waiting.allSatisfy {
+                    party.accepted.contains($1) || party.refused.contains($1) || party.givenUp.contains($1)
+                }
+                && party.asked.isEmpty
         }
     }
 }

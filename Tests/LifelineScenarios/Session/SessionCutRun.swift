@@ -345,7 +345,8 @@ package final class SessionCutRun {
             seenByEach[who].cancelled[side].append(books[who].tasks[request]?.number ?? 0)
             respond(to: request, 0, from: who)
         case .method(let number, let name): books[who].methods[number] = name
-        case .accepted, .leftOver, .sessionLost, .refuse, .peerLeaving, .accused, .notWelcomed, .violated, .ended:
+        case .accepted, .leftOver, .sessionLost, .refuse, .peerLeaving, .accused, .notWelcomed, .violated, .ended,
+            .arrived(.reply), .durableCallEnded:
             failure = "\(side == 0 ? "the client" : "the server"): \(action)"
         }
     }

@@ -49,6 +49,7 @@ extension SessionRecord {
             demand(!isPush || !end.isLeaving, "push \(id) was accepted, though the peer leaves")
         case .messageEnded(let id, let outcome): messageEnded(id, outcome, occasion)
         case .leftOver(let message, let isObserved): leftOver(message, isObserved: isObserved, occasion)
+        case .durableCallEnded: fail("\(name): a durable call ends, and none was made")
         case .failed(let id, let code, _): failed(id, code, occasion)
         case .refuse(let request, let method, let refusal): refused(request, method, refusal)
         case .cancelRequest(let request):
@@ -93,6 +94,7 @@ extension SessionRecord {
             demand(openCalls.contains(number), "a part of \(number) came after its end")
             demand(calls[number]?.kind.hasResponseParts == true, "a part of \(number) came, which has none")
             cameIn(.responseParts(number), message, receipt)
+        case .reply: fail("\(name): a reply to a durable call came, and none was made")
         }
     }
 

@@ -32,6 +32,9 @@ public struct SessionDelivery: Sendable, Hashable {
     /// it is sent, and until the peer has processed it, also where the session or the process ends before. Where the
     /// peer has a store, too, it is processed exactly once; where it has none, perhaps a second time when the session
     /// is lost, or either process is started again. In the order of the others of its method that are durable.
+    ///
+    /// A unary call can be durable, too. The server's store then keeps the reply with the mark that the call was
+    /// processed, until the client has the reply. Durable calls are handled side by side.
     public static let durable = SessionDelivery(isDurable: true)
 
     /// Sent over the present connection or not at all, and never again. Without a connection it is dropped at once.

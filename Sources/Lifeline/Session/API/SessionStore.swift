@@ -95,8 +95,8 @@ public struct SessionStoreContent: Sendable {
     /// The numbers that were processed, by the stores of those who sent them: of a peer its own; for a client those of
     /// all servers.
     public var processed: [SessionStoreID: [UInt8]]
-    /// The numbers that handlers have marked, by the same; empty in a store without marks.
-    public var marked: [SessionStoreID: [UInt64]]
+    /// The messages that handlers have marked, by the same; empty in a store without marks.
+    public var marked: [SessionStoreID: [SessionStoreMark]]
 
     /// Makes the content of what was kept.
     public init(
@@ -104,11 +104,22 @@ public struct SessionStoreContent: Sendable {
         next: UInt64 = 1,
         byteCount: Int = 0,
         processed: [SessionStoreID: [UInt8]] = [:],
-        marked: [SessionStoreID: [UInt64]] = [:]
+        marked: [SessionStoreID: [SessionStoreMark]] = [:]
     ) {
         (self.first, self.next, self.byteCount) = (first, next, byteCount)
         (self.processed, self.marked) = (processed, marked)
     }
+}
+
+/// A message that a handler has marked as processed, in a transaction of its own.
+public struct SessionStoreMark: Sendable, Equatable {
+    /// Its number among those of its sender.
+    public let number: UInt64
+    /// The reply to a call, as `SessionDurableMessage.replyBytes(_:)` has made it; nil of a push.
+    public let reply: [UInt8]?
+
+    /// Makes the mark of what was kept.
+    public init(number: UInt64, reply: [UInt8]? = nil) { (self.number, self.reply) = (number, reply) }
 }
 
 /// Changes to a store that are made together.

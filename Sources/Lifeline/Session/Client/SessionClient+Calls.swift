@@ -9,26 +9,33 @@ extension SessionClient {
     /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task
     /// cancels the handler, too.
     ///
+    /// A `durable` call is stored before it is sent. It is handled once, whatever happens to the session or the
+    /// processes of both sides, where the server has a store, too. A timeout, or cancelling the task, ends the waiting
+    /// alone once it is stored: the call goes on, and its reply comes to `lateReplies`.
+    ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
-    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as
-    ///     0,
+    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as 0,
     ///     those over 365 days as 365 days.
+    ///   - delivery: `reliable` or `durable`.
     /// - Throws: `SessionError`: `status` when the handler ended it so, `timedOut`, `cancelled`, `sessionLost`,
     ///   `tooManyInFlight`, `messageRefused`, `malformedMessage`, or why the session has ended: `closedLocally`,
-    ///   `closedByPeer`, `refused`, `replaced`, `versionMismatch`.
+    ///   `closedByPeer`, `refused`, `replaced`, `versionMismatch`; of a durable call `noStore` and `storeFailed`, never
+    ///   `sessionLost`, and `messageKept` when the client is closed before the reply has come.
     public nonisolated(nonsending) func call<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ method: String,
         _ request: Request,
         returning: Reply.Type = Reply.self,
         timeout: Duration? = .seconds(30),
-        metadata: SessionMetadata = [:]
+        metadata: SessionMetadata = [:],
+        delivery: SessionDelivery = .reliable
     ) async throws(SessionError) -> Reply {
         let call = SessionCall(
             method,
             .unary,
             metadata: metadata,
             timeout: timeout,
+            delivery: delivery,
             payload: try request.sessionPayload()
         )
         let reply = try await make(call, nil)
@@ -247,6 +254,7 @@ extension SessionClient {
             try await engine.send(.push(method: call.method), content, call.delivery, until: stage)
             return SessionReply(payload: [])
         }
+        if call.delivery != .reliable { return try await sendDurably(call) }
         if let parts { try parts.checkUnused(engine) }
         let content = try EncodedContent(.request, call.metadata, payload: call.payload)
         try content.check(frameLimit: limit)
@@ -257,6 +265,38 @@ extension SessionClient {
             inbox: parts?.inbox,
             start: call.kind.hasParts ? parts?.start : nil
         )
+    }
+}
+
+extension SessionClient {
+    /// - Throws: `messageRefused` where the call cannot be made with its delivery.
+    @inline(never)
+    private nonisolated(nonsending) func sendDurably(_ call: SessionCall) async throws(SessionError) -> SessionReply {
+        guard call.kind == .unary, call.delivery == .durable else {
+            throw SessionError(
+                code: .messageRefused,
+                message:
+                    "A call with one reply is reliable or durable, and other calls are reliable. Deliveries with a "
+                    + "key or a time to live, and at most once, are for pushes."
+            )
+        }
+        let content = try EncodedContent(.push, call.metadata, payload: call.payload)
+        try content.check(frameLimit: configuration.client.connection.sessionFrameLimit)
+        try await waitForStore()
+        return try await engine.callDurably(call.method, content, timeout: call.timeout)
+    }
+
+    /// The replies to durable calls of a method that no task waits for: of calls that an earlier process has made, and
+    /// of those whose tasks were cancelled or have timed out. From this call on they are kept until somebody takes them;
+    /// the server's store has those that do not fit into the client's memory.
+    ///
+    /// Replies that come before this call, and that nobody waits for, are lost; the log says so. To miss none, make a
+    /// `SessionClient`, ask for its late replies, and then `run()` it.
+    public func lateReplies<Reply: DelimitedMessage>(
+        to method: String,
+        of: Reply.Type = Reply.self
+    ) -> SessionLateReplies<Reply> {
+        SessionLateReplies(client: self, inbox: engine.registerReplyInbox(for: method), method: method)
     }
 }
 

@@ -47,6 +47,10 @@ package struct DurableInbound: Sendable {
     private var storing: [Mark] = []
     /// Those of `marks` whose handlers have marked them in the store themselves.
     private var marked: Set<Place> = []
+    /// The same of calls that are answered, and whose replies no group has.
+    private var markedCalls: Set<Mark> = []
+    /// The calls whose replies are in the group that is being stored.
+    private var answering: [Mark] = []
     /// Numbers whose marks are to be removed from the store, as `processed` has them.
     private var unmarked: [SessionStoreID: [UInt64]] = [:]
     private var unmarkedCount = 0
@@ -54,15 +58,33 @@ package struct DurableInbound: Sendable {
     /// When so many marks can be removed, that is worth a write.
     private static var unmarkedLimit: Int { 1_024 }
 
+    /// Calls that handlers of an earlier process have marked, with their replies.
+    private var markedReplies: [(call: Mark, reply: [UInt8])] = []
+
     /// - Throws: `damaged`.
     package init(_ content: SessionStoreContent) throws(StoreError) {
         for (sender, bytes) in content.processed {
             guard let numbers = ReceivedNumbers(bytes: bytes) else { throw .damagedNumbers }
             processed[sender] = numbers
         }
-        for (sender, numbers) in content.marked {
-            for number in numbers { insertMarked(Mark(sender: sender, number: number)) }
+        for (sender, marks) in content.marked {
+            for stored in marks {
+                let mark = Mark(sender: sender, number: stored.number)
+                guard let reply = stored.reply else {
+                    insertMarked(mark)
+                    continue
+                }
+                markedReplies.append((mark, reply))
+                markedCalls.insert(mark)
+                places[mark] = .ofEarlierProcess
+            }
         }
+    }
+
+    /// Takes the calls that handlers of an earlier process have marked, with their replies, to be stored as messages.
+    mutating func takeMarkedReplies() -> [(call: Mark, reply: [UInt8])] {
+        defer { markedReplies = [] }
+        return markedReplies
     }
 
     private mutating func insertMarked(_ mark: Mark) {
@@ -78,7 +100,7 @@ package struct DurableInbound: Sendable {
     package func hasUnstored(isOver: Bool) -> Bool {
         !unstored.isEmpty || !isOver && unmarkedCount >= Self.unmarkedLimit
     }
-    /// Whether everything that is processed is stored.
+    /// Whether everything that is processed is stored, but calls whose replies are not.
     package var isStored: Bool { unstored.isEmpty && storing.isEmpty }
 
     /// No message of a sender's up to a number comes any more.
@@ -127,22 +149,42 @@ package struct DurableInbound: Sendable {
         return .stored(last)
     }
 
+    /// The call of a place is answered: it is processed once its reply is stored. Nil where the store does not know it.
+    package mutating func answered(_ place: Place) -> Mark? {
+        guard let mark = marks.removeValue(forKey: place) else { return nil }
+        if marked.remove(place) != nil { markedCalls.insert(mark) }
+        return mark
+    }
+
+    /// The handler of a place's call has stopped before it was done.
+    package mutating func abandoned(_ place: Place) {
+        marks[place] = nil
+        marked.remove(place)
+    }
+
     /// Takes what the store does not know yet.
-    package mutating func takeUnstored(into changes: inout SessionStoreChanges) {
-        (storing, unstored) = (unstored, [])
+    ///
+    /// - Parameter calls: those whose replies are in the group that is stored with it.
+    package mutating func takeUnstored(answering calls: [Mark], into changes: inout SessionStoreChanges) {
+        (storing, unstored, answering) = (unstored, [], calls)
         (unmarking, unmarked, unmarkedCount) = (unmarked, [:], 0)
+        changes.unmarked = unmarking
+        for call in calls where markedCalls.contains(call) {
+            changes.unmarked[call.sender, default: []].append(call.number)
+        }
         var changed: [SessionStoreID: ReceivedNumbers] = [:]
         for sender in unmarking.keys { changed[sender] = processed[sender] }
-        for mark in storing {
+        for mark in storing + answering {
             changed[mark.sender, default: processed[mark.sender] ?? ReceivedNumbers()].insert(mark.number)
         }
-        (changes.processed, changes.unmarked) = (changed.mapValues(\.bytes), unmarking)
+        changes.processed = changed.mapValues(\.bytes)
     }
 
     /// The store knows it. Returns where the messages came last.
     package mutating func stored() -> [Last] {
-        defer { (storing, unmarking) = ([], [:]) }
-        return storing.compactMap { mark in
+        defer { (storing, answering, unmarking) = ([], [], [:]) }
+        markedCalls.subtract(answering)
+        return (storing + answering).compactMap { mark in
             processed[mark.sender, default: ReceivedNumbers()].insert(mark.number)
             return places.removeValue(forKey: mark)
         }
@@ -155,8 +197,17 @@ package struct DurableInbound: Sendable {
         unstored = isGivenUp ? [] : storing + unstored
         if !isOver { unmarked.merge(unmarking) { $1 + $0 } }
         unmarkedCount = unmarked.values.reduce(0) { $0 + $1.count }
-        (storing, unmarking) = ([], [:])
+        (storing, answering, unmarking) = ([], [], [:])
     }
+}
+
+extension DurableInbound.Last {
+    /// It came in a session of an earlier process.
+    fileprivate static let ofEarlierProcess = DurableInbound.Last(
+        place: DurableInbound.Place(session: .max, place: 0),
+        method: 0,
+        cost: 0
+    )
 }
 
 extension StoreError {

@@ -30,10 +30,47 @@ package struct Outbox: Sendable {
         /// Encoded fields of a push beside its message.
         package let fields: [UInt8]
         package let payload: [UInt8]
+        /// The durable call that it is the reply to: that is processed when this is stored; nil: it is no reply.
+        package let answers: DurableInbound.Mark?
 
-        package init(waiter: UInt64, isObserved: Bool, method: String, fields: [UInt8], payload: [UInt8]) {
+        package init(
+            waiter: UInt64,
+            isObserved: Bool,
+            method: String,
+            fields: [UInt8],
+            payload: [UInt8],
+            answers: DurableInbound.Mark? = nil
+        ) {
             (self.waiter, self.isObserved, self.method) = (waiter, isObserved, method)
-            (self.fields, self.payload) = (fields, payload)
+            (self.fields, self.payload, self.answers) = (fields, payload, answers)
+        }
+
+        /// The reply to a call, as a store has kept it with the call's mark; nil where that is damaged.
+        package init?(reply bytes: [UInt8], to call: DurableInbound.Mark, waiter: UInt64) {
+            let group = SessionStoreGroup(first: 0, count: 1, bytes: bytes)
+            guard let message = Self.messages(of: group)?.first else { return nil }
+            self.init(
+                waiter: waiter,
+                isObserved: false,
+                method: message.method,
+                fields: message.fields,
+                payload: message.payload,
+                answers: call
+            )
+        }
+
+        /// The same, to be stored after all.
+        func waiting(as waiter: UInt64) -> Message {
+            var message = self
+            (message.waiter, message.number) = (waiter, 0)
+            return message
+        }
+
+        /// As a store keeps it with the mark of the call that it is the reply to.
+        package var replyBytes: [UInt8] {
+            var bytes: [UInt8] = []
+            append(to: &bytes)
+            return bytes
         }
 
         var byteCount: Int { method.utf8.count + fields.count + payload.count + SessionSize.frameOverhead }
@@ -50,6 +87,9 @@ package struct Outbox: Sendable {
 
     /// Those that no group has yet, by their waiters.
     private var waiting = SparseQueue<Message>()
+    private var waitingByteCount = 0
+    /// How many of them are replies.
+    private var waitingReplyCount = 0
     /// The group that is being written; nil: none is.
     private var writing: (group: SessionStoreGroup, messages: [Message])?
     /// Those that are stored and not handed out.
@@ -99,22 +139,46 @@ package struct Outbox: Sendable {
     // MARK: Before the store
 
     /// Takes a message, which waits to be stored.
-    package mutating func append(_ message: Message) { waiting.append(message.waiter, message) }
-
-    /// Gives up a message. Returns nil where it is being stored, or is.
-    package mutating func withdraw(_ waiter: UInt64) -> Message? { waiting.remove(waiter) }
-
-    /// Gives up all messages that no group has, in order.
-    package mutating func withdrawAll() -> [Message] {
-        waiting.numbers.compactMap { waiting.remove($0) }
+    package mutating func append(_ message: Message) {
+        waiting.append(message.waiter, message)
+        waitingByteCount += message.byteCount
+        if message.answers != nil { waitingReplyCount += 1 }
     }
 
+    /// Gives up a message. Returns nil where it is being stored, or is.
+    package mutating func withdraw(_ waiter: UInt64) -> Message? {
+        guard let message = waiting.remove(waiter) else { return nil }
+        waitingByteCount -= message.byteCount
+        if message.answers != nil { waitingReplyCount -= 1 }
+        return message
+    }
+
+    /// Gives up all messages that no group has but replies, in order.
+    package mutating func withdrawAll() -> [Message] {
+        waiting.numbers.filter { waiting[$0]?.answers == nil }.compactMap { withdraw($0) }
+    }
+
+    /// Gives up the replies that no group has: their calls are not processed.
+    package mutating func withdrawReplies() {
+        for waiter in waiting.numbers where waiting[waiter]?.answers != nil { _ = withdraw(waiter) }
+    }
+
+    /// Whether replies wait to be stored, or are being stored.
+    package var hasUnstoredReplies: Bool {
+        waitingReplyCount > 0 || writing?.messages.contains { $0.answers != nil } == true
+    }
+
+    /// Whether so much waits to be stored that calls whose replies would wait, too, are better begun later.
+    package var isBehind: Bool { waitingByteCount >= Self.groupByteCount }
+
     /// The next group to be stored; nil: nothing waits, one is being stored, or the store is full.
-    package mutating func takeGroup() -> SessionStoreGroup? {
-        guard writing == nil, storedByteCount < byteLimit else { return nil }
+    ///
+    /// - Parameter isLast: whether to leave nothing, however full the store is.
+    package mutating func takeGroup(isLast: Bool = false) -> SessionStoreGroup? {
+        guard writing == nil, isLast || storedByteCount < byteLimit else { return nil }
         var (messages, bytes): ([Message], [UInt8]) = ([], [])
         while messages.count < Self.groupCount, bytes.count < Self.groupByteCount, let waiter = waiting.first?.number,
-            var message = waiting.remove(waiter)
+            var message = withdraw(waiter)
         {
             message.number = next + UInt64(messages.count)
             message.append(to: &bytes)
@@ -136,6 +200,9 @@ package struct Outbox: Sendable {
     }
 
     // MARK: In the store
+
+    /// The calls that messages of the group that is being stored are the replies to.
+    package var answered: [DurableInbound.Mark] { writing?.messages.compactMap(\.answers) ?? [] }
 
     /// The group is safe. Returns its messages.
     package mutating func groupStored() -> [Message] {

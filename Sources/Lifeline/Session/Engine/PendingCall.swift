@@ -11,7 +11,7 @@ final class PendingCall: Sendable {
         /// Can go to: begun, cancelled.
         case new
         /// Can go to: nothing. The machine knows whether it has ended.
-        case begun(SessionMachine.RequestID, Continuation)
+        case begun(UInt64, Continuation)
         /// Its task was cancelled before it could begin. Can go to: nothing.
         case cancelled
     }
@@ -22,6 +22,8 @@ final class PendingCall: Sendable {
     let inbox: SessionInbox?
     /// For who sends its parts. Nil: it has none.
     let start: CallStart?
+    /// Whether it is stored before it is sent.
+    let isDurable: Bool
     // Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it
     // without the lock has been handed the call under it, after the last change.
     @exclusivity(unchecked) private nonisolated(unsafe) var stage = Stage.new
@@ -30,12 +32,14 @@ final class PendingCall: Sendable {
         _ method: String,
         payload: [UInt8],
         inbox: SessionInbox?,
-        start: CallStart?
+        start: CallStart?,
+        isDurable: Bool = false
     ) {
         self.method = method
         self.payload = payload
         self.inbox = inbox
         self.start = start
+        self.isDurable = isDurable
     }
 
     /// The call that an engine has given its machine, which gives it back. An engine gives it nothing else.
@@ -48,12 +52,14 @@ final class PendingCall: Sendable {
     var isCancelled: Bool { if case .cancelled = stage { true } else { false } }
 
     /// The machine has taken it.
-    func began(as id: SessionMachine.RequestID, _ continuation: Continuation) {
+    ///
+    /// - Parameter id: that of the request; of a durable call, its number.
+    func began(as id: UInt64, _ continuation: Continuation) {
         stage = .begun(id, continuation)
     }
 
-    /// Its task was cancelled. Returns the request to cancel; nil where none has begun, and none will.
-    func cancelled() -> SessionMachine.RequestID? {
+    /// Its task was cancelled. Returns what it began as; nil where it has not begun, and will not.
+    func cancelled() -> UInt64? {
         if case .begun(let id, _) = stage { return id }
         stage = .cancelled
         return nil

@@ -56,6 +56,9 @@ extension SessionEngine {
         case .responsePart(let id, let message, let receipt, let asker):
             state.statistics.receivedPushCount += 1
             deliver(message, of: id, asker, receipt, &state, now: now)
+        case .reply(let message, let receipt, let asker):
+            state.statistics.receivedPushCount += 1
+            deliverReply(message, receipt, asker, &state, now: now)
         }
     }
 
@@ -77,6 +80,9 @@ extension SessionEngine {
             case .refused: digest.refused.append(message)
             case .processed, .sent, .expired, .replaced, .dropped, .kept, .notStored: break
             }
+        case .durableCallEnded(let asker, let outcome):
+            guard let call = PendingCall.of(asker) else { return }
+            state.effects.append(.resolve(call, .failure(failure(ofDurableCall: outcome, state))))
         case .failed(_, let code, let asker):
             guard let call = PendingCall.of(asker) else { return }
             if code == .sessionLost {
@@ -130,6 +136,30 @@ extension SessionEngine {
             state.effects.append(.tell(.ended(reason, digest.inDoubt + digest.refused)))
             // Nothing of messages comes after the end, which tells all of it.
             digest = Digest()
+        }
+    }
+
+    /// - Parameter outcome: nil where it was waited for as long as it would be.
+    private func failure(ofDurableCall outcome: SessionDeliveryOutcome?, _ state: borrowing State) -> SessionError {
+        let end = state.machine.endReason.map { SessionError($0) }
+        guard let outcome else { return SessionError(.timedOut, end) }
+        if outcome == .unsent { return end ?? .sessionEnded }
+        return SessionError(outcome, cause: outcome == .notStored ? state.storeError : end) ?? .sessionEnded
+    }
+
+    /// Begins to handle the peer's durable calls, as many as may run.
+    @inline(never)
+    func beginCalls(_ state: inout State, now: MonotonicTime) {
+        while state.machine.hasHeldCalls {
+            take(state.machine.lackingToBeginCall, in: &state)
+            let (routes, executor) = (state.routes, state.outlet?.executor)
+            var begun: InboundRequest?
+            let hasBegun = state.machine.beginHeldCall(now: now) { request, message in
+                let route = routes[Int(message.method) - 1]
+                begun = InboundRequest(request, message, route, deadline: nil, parts: nil, executor: executor)
+            }
+            guard hasBegun, let begun else { return }
+            state.effects.append(.begin(begun))
         }
     }
 
@@ -233,8 +263,8 @@ extension SessionEngine {
 }
 
 extension PendingCall.Outcome {
-    /// The end of a request by its response.
-    fileprivate init(_ response: InboundMessage) {
+    /// The end of a request by its response, or of a durable call by its reply.
+    init(_ response: InboundMessage) {
         guard response.status == 0 else {
             self = .failure(SessionError(status: SessionStatus(response)))
             return

@@ -19,12 +19,7 @@ extension SessionEngine {
                 state.effects.append(.wake(waiter))
             }
         } else {
-            state.statistics.unwantedPushCount += 1
-            state.machine.finish(receipt, now: now)
-            // Once, as a peer may send any number of them while effects wait.
-            if state.routes[number].isToldUnwanted { return }
-            state.routes[number].isToldUnwanted = true
-            state.effects.append(.unwanted(method: state.routes[number].name.name))
+            unwanted(message, receipt, &state, now: now)
         }
     }
 
@@ -43,6 +38,37 @@ extension SessionEngine {
         if method.isSynchronous { return inbox }
         state.effects.append(.handlePushes(method: method.index, inbox))
         return inbox
+    }
+
+    /// Hands the reply to a durable call to its caller, or where nobody waits to who wants such replies.
+    func deliverReply(
+        _ reply: InboundMessage,
+        _ receipt: Receipt,
+        _ asker: SessionMachine.Asker?,
+        _ state: inout State,
+        now: MonotonicTime
+    ) {
+        if let call = PendingCall.of(asker) {
+            state.machine.finish(receipt, now: now)
+            return state.effects.append(.resolve(call, PendingCall.Outcome(reply)))
+        }
+        let method = state.routes[Int(reply.method) - 1].name
+        if let inbox = state.replyInboxes[method], inbox.append(reply.body, metadata: nil, receipt) {
+            if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+        } else {
+            unwanted(reply, receipt, &state, now: now)
+        }
+    }
+
+    /// Nobody wants a push.
+    private func unwanted(_ message: InboundMessage, _ receipt: Receipt, _ state: inout State, now: MonotonicTime) {
+        let number = Int(message.method) - 1
+        state.statistics.unwantedPushCount += 1
+        state.machine.finish(receipt, now: now)
+        // Once, as a peer may send any number of them while effects wait.
+        if state.routes[number].isToldUnwanted { return }
+        state.routes[number].isToldUnwanted = true
+        state.effects.append(.unwanted(method: state.routes[number].name.name))
     }
 
     /// Hands a part of a response to its caller. A call that has one reply fails with it.
@@ -113,7 +139,7 @@ extension SessionEngine {
     /// A client's session is lost: the peer gives its methods other numbers in the next one.
     func loseInbound(_ state: inout State) {
         state.routes = []
-        for inbox in state.pushInboxes.values { state.leftovers.size = state.leftovers.size + inbox.sessionLost() }
+        for inbox in state.userInboxes { state.leftovers.size = state.leftovers.size + inbox.sessionLost() }
     }
 
     private func takeLeftovers(_ size: SessionSize, _ state: inout State) {
@@ -125,7 +151,7 @@ extension SessionEngine {
 
     /// The session is over: iterations end behind what has come.
     func finishInboxes(_ end: SessionEndReason, _ state: inout State) {
-        for inbox in state.pushInboxes.values {
+        for inbox in state.userInboxes {
             // Pushes that nobody has taken come again to the next client with the store, and are to be handled once.
             if state.machine.isDurable { _ = inbox.close() }
             finish(inbox, endOfPushes(end), &state)
@@ -148,6 +174,16 @@ extension SessionEngine {
             state.pushInboxes[ExactName(method)] = inbox
             state.route(method, to: inbox)
             // One that is registered later is not among those that end with the session.
+            if let end = state.machine.endReason { finish(inbox, endOfPushes(end), &state) }
+            return inbox
+        }
+    }
+
+    /// The inbox of the replies to durable calls of a method that nobody waits for.
+    func registerReplyInbox(for method: String) -> SessionInbox {
+        change { state, _ in
+            let inbox = state.replyInboxes[ExactName(method)] ?? SessionInbox(outlivesSessions: true)
+            state.replyInboxes[ExactName(method)] = inbox
             if let end = state.machine.endReason { finish(inbox, endOfPushes(end), &state) }
             return inbox
         }
@@ -305,6 +341,9 @@ extension SessionEngine {
 }
 
 extension SessionEngine.State {
+    /// Those that users have asked for.
+    fileprivate var userInboxes: [SessionInbox] { [SessionInbox](pushInboxes.values) + replyInboxes.values }
+
     /// Has pushes of a method go to an inbox from now on.
     fileprivate mutating func route(_ method: String, to inbox: SessionInbox?) {
         for number in routes.indices where routes[number].name == ExactName(method) {

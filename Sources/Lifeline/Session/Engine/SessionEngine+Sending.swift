@@ -61,11 +61,55 @@ extension SessionEngine {
         }
     }
 
+    /// Asks durably, and waits for the reply.
+    ///
+    /// - Parameter content: that of a push.
+    nonisolated(nonsending) func callDurably(
+        _ method: String,
+        _ content: EncodedContent,
+        timeout: Duration?
+    ) async throws(SessionError) -> SessionReply {
+        let call = PendingCall(method, payload: content.payload, inbox: nil, start: nil, isDurable: true)
+        let outcome = await withTaskCancellationHandler {
+            await PendingCall.outcome { beginDurably(call, content, $0, timeout: timeout) }
+        } onCancel: {
+            cancel(call)
+        }
+        return try outcome.get()
+    }
+
+    private func beginDurably(
+        _ call: PendingCall,
+        _ content: EncodedContent,
+        _ continuation: PendingCall.Continuation,
+        timeout: Duration?
+    ) {
+        let refusal = change(isOneOfMany: true) { state, now -> SessionError? in
+            if call.isCancelled { return .cancelled }
+            take(state.machine.lacking(toSend: content.byteCount), in: &state)
+            let offer = content.withContent {
+                state.machine.callDurably(
+                    call.method,
+                    $0,
+                    deadline: timeout.map { now + $0.clamped(atLeast: .zero) },
+                    asker: call
+                )
+            }
+            guard case .waits(let number) = offer else { return failure(of: offer, state) }
+            call.began(as: number, continuation)
+            return nil
+        }
+        if let refusal { continuation.resume(returning: .failure(refusal)) }
+    }
+
     private func cancel(_ call: PendingCall) {
         change { state, now in
             guard let id = call.cancelled() else { return }
-            guard state.machine.cancelRequest(id, now: now, into: &state.actions) else { return }
-            state.effects.append(.resolve(call, .failure(.cancelled)))
+            let isCancelled =
+                call.isDurable
+                ? state.machine.cancelDurableCall(id, now: now, into: &state.actions)
+                : state.machine.cancelRequest(id, now: now, into: &state.actions)
+            if isCancelled { state.effects.append(.resolve(call, .failure(.cancelled))) }
         }
     }
 
@@ -195,16 +239,20 @@ extension SessionEngine {
             state.statistics.droppedPushCount += 1
             guard isObserved else { return .success(nil) }
             return .failure(isWaitedFor(target, state) ? SessionError(.dropped) ?? .sessionEnded : .notWaitedFor)
-        case .tooLong(let limit):
-            return .failure(.messageRefused(RequestError.messageRefused(limit: limit)))
-        case .exhausted:
-            return .failure(.serverExhausted)
-        case .badMethod:
-            return .failure(.badMethod)
-        case .notDurable:
-            return .failure(.noStore)
-        case .closed:
-            return .failure(state.machine.endReason.map { SessionError($0) } ?? .sessionEnded)
+        case .tooLong, .exhausted, .badMethod, .notDurable, .closed:
+            return .failure(failure(of: offer, state))
+        }
+    }
+
+    /// Why a message was not taken.
+    @inline(never)
+    private func failure(of offer: SessionMachine.Offer, _ state: borrowing State) -> SessionError {
+        switch offer {
+        case .tooLong(let limit): .messageRefused(RequestError.messageRefused(limit: limit))
+        case .exhausted: .serverExhausted
+        case .badMethod: .badMethod
+        case .notDurable: .noStore
+        case .accepted, .waits, .dropped, .closed: state.machine.endReason.map { SessionError($0) } ?? .sessionEnded
         }
     }
 
@@ -265,6 +313,11 @@ extension SessionEngine {
             take(state.machine.lacking(toSend: content.byteCount), in: &state)
             respond(to: request, content, &state, now: now)
         }
+    }
+
+    /// The handler of a durable call of the peer's has stopped before it was done.
+    func abandon(_ request: IncomingRequest) {
+        change { state, now in state.machine.abandoned(request, now: now, into: &state.actions) }
     }
 
     /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeout` at

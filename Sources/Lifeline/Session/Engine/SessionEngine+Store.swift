@@ -28,7 +28,24 @@ extension SessionEngine {
             SessionDurableMessage(
                 sender: mark.sender,
                 number: mark.number,
+                isCall: false,
+                method: "",
                 place: DurableInbound.Place(session: session, place: place),
+                engine: self
+            )
+        }
+    }
+
+    /// A durable call of the peer's; nil where the store does not know it.
+    func durableCall(_ request: IncomingRequest) -> SessionDurableMessage? {
+        let call = state.withLock { $0.machine.durableCall(request) }
+        return call.map { mark, method, place in
+            SessionDurableMessage(
+                sender: mark.sender,
+                number: mark.number,
+                isCall: true,
+                method: method,
+                place: place,
                 engine: self
             )
         }

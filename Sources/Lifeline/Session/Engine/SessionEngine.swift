@@ -74,6 +74,8 @@ final class SessionEngine: Sendable {
         var routes: [Route] = []
         /// Those that users have asked for, by method.
         var pushInboxes: [ExactName: SessionInbox] = [:]
+        /// The same for replies to durable calls that nobody waits for.
+        var replyInboxes: [ExactName: SessionInbox] = [:]
         /// Where parts of the peer's requests go, by the requests' counts.
         var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers
@@ -220,6 +222,7 @@ final class SessionEngine: Sendable {
 
     /// Sends what there is to send, or has the connection ask for it later. Returns whether effects are to run.
     private func settle(_ state: inout State, isOneOfMany: Bool, now: MonotonicTime) -> Bool {
+        if state.machine.hasHeldCalls { beginCalls(&state, now: now) }
         if state.machine.isDurable { useStore(&state, now: now) }
         if !isOneOfMany || state.machine.wantsOffer(now: now) {
             if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }

@@ -48,11 +48,15 @@ final class SessionInbox: Sendable {
         }
 
         @inline(__always)
-        fileprivate mutating func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) {
-            bytes.reserve(message.payload.count)
+        fileprivate mutating func append(
+            _ content: UnsafeRawBufferPointer,
+            metadata entry: @autoclosure () -> SessionMetadata?,
+            _ receipt: SessionMachine.Receipt
+        ) {
+            bytes.reserve(content.count)
             entries.reserve(1)
-            bytes.append(contentsOf: message.payload)
-            if message.metadataCount > 0 { metadata[entries.count] = message.metadata }
+            bytes.append(contentsOf: content)
+            if let entry = entry() { metadata[entries.count] = entry }
             entries.append(Entry(end: bytes.count, place: receipt.place, cost: receipt.cost))
         }
 
@@ -166,10 +170,20 @@ final class SessionInbox: Sendable {
     /// A message has come. Returns false when nobody wants it.
     @inline(__always)
     func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) -> Bool {
+        append(message.payload, metadata: message.metadataCount > 0 ? message.metadata : nil, receipt)
+    }
+
+    /// The same of other bytes of a message.
+    @inline(__always)
+    func append(
+        _ content: UnsafeRawBufferPointer,
+        metadata: @autoclosure () -> SessionMetadata?,
+        _ receipt: SessionMachine.Receipt
+    ) -> Bool {
         if state.isClosed { return false }
         let last = state.runs.count - 1
         if last < 0 || !state.runs[last].takesMore(receipt, newest: state.lastNumber) { state.beginRun(receipt) }
-        state.runs[state.runs.count - 1].append(message, receipt)
+        state.runs[state.runs.count - 1].append(content, metadata: metadata(), receipt)
         state.hasBegun = true
         return true
     }

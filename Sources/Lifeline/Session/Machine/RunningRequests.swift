@@ -2,18 +2,30 @@ internal import LifelineCore
 
 /// A request of the peer's that is processed here. Its serial may be another one's when it has ended.
 package struct IncomingRequest: Hashable, Sendable {
-    /// The peer's number for it.
+    /// The peer's number for it; 0 of a durable call.
     package let serial: UInt32
     /// How many there were before it, and itself.
     let count: UInt64
+
+    /// Whether it is a durable call, which has no serial.
+    var isDurable: Bool { serial == 0 }
 }
 
 /// The peer's requests that are processed here. One that is cancelled is among them until its handler is done.
 struct RunningRequests: Sendable {
+    /// A durable call, which has no serial, and goes on where its session ends.
+    struct DurableCall: Sendable {
+        let receipt: SessionMachine.Receipt
+        /// Its number in the store of its sender.
+        let number: UInt64
+        let method: String
+    }
+
     struct Entry: Sendable {
         let request: IncomingRequest
         let deadline: MonotonicTime?
         let byteCount: Int
+        var durableCall: DurableCall?
         /// Whether parts of its response were sent.
         var hasParts = false
         /// Whether the peer does not wait any more.
@@ -43,6 +55,20 @@ struct RunningRequests: Sendable {
         self.byteCount += byteCount
         if let deadline { deadlines.insert(deadline, id: begunCount) }
         return request
+    }
+
+    /// A durable call begins to be processed.
+    mutating func begin(_ call: DurableCall) -> IncomingRequest {
+        begunCount += 1
+        let request = IncomingRequest(serial: 0, count: begunCount)
+        // Its bytes count as those of a push.
+        entries.append(begunCount, Entry(request: request, deadline: nil, byteCount: 0, durableCall: call))
+        return request
+    }
+
+    /// The durable call that a request is; nil where it is none, or has ended.
+    func durableCall(_ request: IncomingRequest) -> DurableCall? {
+        request.isDurable ? entries[request.count]?.durableCall : nil
     }
 
     /// Whether the peer waits for its response.

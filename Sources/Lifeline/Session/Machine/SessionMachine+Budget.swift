@@ -26,7 +26,7 @@ extension SessionMachine {
     }
 
     @inline(__always)
-    private func lacking(_ byteCount: Int, handlerCount: Int) -> SessionNeed? {
+    func lacking(_ byteCount: Int, handlerCount: Int) -> SessionNeed? {
         // A session that shares with no others counts nothing.
         if allowance.byteCount == .max || life.isOver { return nil }
         let need = SessionNeed(byteCount: keptByteCount + byteCount, handlerCount: runningCount + handlerCount)

@@ -189,6 +189,9 @@ extension SessionMachine {
         now: MonotonicTime,
         into actions: inout [Action]
     ) -> ResponseOffer {
+        if let call = running.durableCall(request) {
+            return reply(to: call, request, content, now: now, into: &actions)
+        }
         if !life.isOver, let refusal = refusal(ofResponse: content), running.isWaitedFor(request) {
             return .refused(refusal)
         }
@@ -219,7 +222,9 @@ extension SessionMachine {
     package func isWaiting(for request: RequestID) -> Bool { requests.waiter(of: request) != nil }
 
     /// Whether the peer waits for the response to a request of its own.
-    package func isWaitedFor(_ request: IncomingRequest) -> Bool { running.isWaitedFor(request) }
+    package func isWaitedFor(_ request: IncomingRequest) -> Bool {
+        running.isWaitedFor(request) || running.durableCall(request) != nil
+    }
 
     /// Why a response cannot be sent; nil when it can: a peer that asks for much and reads nothing must not take all
     /// memory.

@@ -9,6 +9,8 @@ extension SessionMachine {
 
         let id: SessionStoreID
         var outbox: Outbox
+        /// This side's calls that wait for their replies.
+        var calls = DurableCalls()
         var inbound: DurableInbound
         /// The peer's store; nil where it has none: then it cannot know after a restart what it has processed.
         var peer: SessionStoreID?
@@ -28,7 +30,17 @@ extension SessionMachine {
             self.id = id
             outbox = Outbox(content, byteLimit: byteLimit)
             inbound = try DurableInbound(content)
+            for (call, reply) in inbound.takeMarkedReplies() {
+                lastReply += 1
+                guard let message = Outbox.Message(reply: reply, to: call, waiter: lastReply) else {
+                    throw .damagedMessages
+                }
+                outbox.append(message)
+            }
         }
+
+        /// The number of the last reply that an earlier process has left to be stored as a message; 0: there is none.
+        fileprivate var lastReply: UInt64 = 0
 
         /// What the peer is told at an opening.
         var opening: StoreOpening { StoreOpening(id: id, floor: outbox.floor) }
@@ -46,29 +58,44 @@ extension SessionMachine {
     package mutating func opened(_ durability: Durability) {
         precondition(self.durability == nil && !life.isOver)
         self.durability = durability
+        nextNumber = max(nextNumber, durability.lastReply + 1)
         awaitsStore = false
     }
 
     package var isDurable: Bool { durability != nil }
 
     /// Whether the store knows all that was processed, and nothing is being stored.
-    package var isStored: Bool { durability.map { $0.removing == nil && $0.inbound.isStored } ?? true }
+    package var isStored: Bool {
+        durability.map { $0.removing == nil && $0.inbound.isStored && !$0.outbox.hasUnstoredReplies } ?? true
+    }
 
     /// Sends a durable push. Its sender waits until it is stored.
     ///
     /// - Parameter isObserved: whether to tell when it was processed.
     package mutating func pushDurable(_ method: String, _ content: Content, isObserved: Bool) -> Offer {
+        store(method, fields: [UInt8](content.fields), content.payload, isObserved: isObserved)
+    }
+
+    /// Has a message of this side's stored.
+    mutating func store(
+        _ method: String,
+        fields: [UInt8],
+        _ payload: UnsafeRawBufferPointer,
+        isObserved: Bool
+    ) -> Offer {
         guard !life.isOver, !life.isClosing else { return .closed }
         guard durability != nil else { return .notDurable }
         let length = method.utf8.count
         guard length > 0, length <= MethodName.maximumByteCount else { return .badMethod }
-        if let limit = limit(for: content.byteCount + Self.durableFieldLength) { return .tooLong(limit: limit) }
+        if let limit = limit(for: fields.count + payload.count + Self.durableFieldLength) {
+            return .tooLong(limit: limit)
+        }
         let message = Outbox.Message(
             waiter: takeNumber(),
             isObserved: isObserved,
             method: method,
-            fields: [UInt8](content.fields),
-            payload: [UInt8](content.payload)
+            fields: fields,
+            payload: [UInt8](payload)
         )
         durability?.outbox.append(message)
         return .waits(number: message.waiter)
@@ -117,10 +144,12 @@ extension SessionMachine {
     mutating func giveUpUnstored(into actions: inout [Action]) {
         for message in durability?.outbox.withdrawAll() ?? [] {
             actions.append(.messageEnded(number: message.waiter, .unsent))
+            endCall(message.waiter, .unsent, into: &actions)
         }
         for waiter in durability?.outbox.takeObserved() ?? [] {
             actions.append(.messageEnded(number: waiter, .kept))
         }
+        for asker in durability?.calls.removeStored() ?? [] { actions.append(.durableCallEnded(asker, .kept)) }
     }
 
     /// There may be room for stored messages.
@@ -140,9 +169,11 @@ extension SessionMachine {
         if !life.isOver, let number = durability?.outbox.takeReading() { return .read(from: number) }
         guard durability?.removing == nil else { return nil }
         var changes = SessionStoreChanges()
-        changes.added = life.isOver ? nil : durability?.outbox.takeGroup()
+        // Of one that is over, only replies of handlers that have gone on.
+        changes.added = durability?.outbox.takeGroup(isLast: life.isOver)
         if durability?.inbound.hasUnstored(isOver: life.isOver) == true || changes.added != nil {
-            durability?.inbound.takeUnstored(into: &changes)
+            let answered = durability?.outbox.answered ?? []
+            durability?.inbound.takeUnstored(answering: answered, into: &changes)
         }
         if !changes.isEmpty || life.isOver || durability?.outbox.isRemovalDue(now: now) == true {
             changes.removed = durability?.outbox.takeRemovable() ?? []
@@ -155,9 +186,13 @@ extension SessionMachine {
     /// All changes of the last commit are safe.
     package mutating func committed(now: MonotonicTime, into actions: inout [Action]) {
         durability?.removing = nil
-        for message in durability?.outbox.groupStored() ?? [] {
+        // Nobody waits for replies.
+        for message in durability?.outbox.groupStored() ?? [] where message.answers == nil {
+            durability?.calls.stored(message.waiter, as: message.number)
             actions.append(.accepted(number: message.waiter))
-            if life.isOver, message.isObserved { actions.append(.messageEnded(number: message.waiter, .kept)) }
+            guard life.isOver else { continue }
+            if message.isObserved { actions.append(.messageEnded(number: message.waiter, .kept)) }
+            endCall(message.waiter, .kept, into: &actions)
         }
         let stored = durability?.inbound.stored() ?? []
         for last in stored { finishStored(last, now: now) }
@@ -180,8 +215,15 @@ extension SessionMachine {
         // Of a session that is over, the next one may have the groups.
         durability?.outbox.removalFailed(life.isOver ? [] : removing, now: now)
         for message in durability?.outbox.groupFailed() ?? [] {
-            actions.append(.messageEnded(number: message.waiter, .notStored))
+            if message.answers == nil {
+                actions.append(.messageEnded(number: message.waiter, .notStored))
+                endCall(message.waiter, .notStored, into: &actions)
+            } else if !givesUp {
+                let number = takeNumber()
+                durability?.outbox.append(message.waiting(as: number))
+            }
         }
+        if givesUp { durability?.outbox.withdrawReplies() }
         durability?.inbound.storingFailed(isGivenUp: givesUp, isOver: life.isOver)
         durability?.retryDeadline = now + Durability.retryDelay
         endIfDone(now: now, into: &actions)
@@ -214,7 +256,8 @@ extension SessionMachine {
     var storeDeadline: MonotonicTime? {
         guard let durability else { return nil }
         let removal = durability.removing == nil ? durability.outbox.nextDeadline : nil
-        return .earliest(durability.retryDeadline ?? removal, durability.roomDeadline)
+        let call = life.isOver ? nil : durability.calls.nextDeadline
+        return .earliest(.earliest(durability.retryDeadline ?? removal, durability.roomDeadline), call)
     }
 
     // MARK: The peer's
@@ -291,7 +334,7 @@ extension SessionMachine {
     package mutating func marked(_ place: DurableInbound.Place) { durability?.inbound.marked(place) }
 
     /// The bytes that a message's number takes at most, as a field.
-    private static var durableFieldLength: Int { 11 }
+    static var durableFieldLength: Int { 11 }
 }
 
 extension SessionMachine.Receipt {

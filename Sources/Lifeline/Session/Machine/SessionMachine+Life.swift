@@ -124,7 +124,7 @@ extension SessionMachine {
         // Blanks and names of methods need not reach a peer that hears nothing more.
         guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
             waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty,
-            durability?.outbox.isEmpty != false, !awaitsStore
+            durability?.outbox.isEmpty != false, durability?.calls.isEmpty != false, !awaitsStore
         else { return }
         switch life.connection {
         case .open, .leaving:
@@ -184,7 +184,7 @@ extension SessionMachine {
         let (methods, details, requests, sentEnd) = (methods, details, requests, ordinary.sentEnd)
         ordinary.forEachKept { place, tag, frame in
             guard tag.role != .blank, tag.role != .method,
-                let message = WaitingMessage(frame, methods, details[place], requests)
+                let message = WaitingMessage(frame, methods, details[place], requests), message.answers == nil
             else { return }
             // A durable one is sent again, as its peer knows whether it has processed it.
             if place < sentEnd, message.durable == 0 {
@@ -198,7 +198,8 @@ extension SessionMachine {
         for message in inDoubt where message.kind == .push || message.number != 0 {
             tellEnd(message, .inDoubt, into: &actions)
         }
-        for message in waiting.removeAll() {
+        // A reply that no store has is given again, as its call comes again.
+        for message in waiting.removeAll() where message.answers == nil {
             if message.kind == .push || requests.isWaiting(serial: message.serial), message.isOfAsker {
                 carried.append(message)
             } else {
@@ -286,13 +287,16 @@ extension WaitingMessage {
         default: return nil
         }
         isAwaited = false
-        FieldWriter.metadataFields(message.metadata, field: kind.metadataField, into: &fields)
+        // Replies have theirs inside.
+        if !message.isReply { FieldWriter.metadataFields(message.metadata, field: kind.metadataField, into: &fields) }
+        if kind == .push { message.appendCallFields(to: &fields) }
         payload = [UInt8](message.payload)
         if let details {
             number = details.number
             delivery = details.delivery
             deadline = details.deadline
             isObserved = details.isObserved
+            answers = details.answers
             if details.durable != 0 { appendDurableField(details.durable) }
         }
     }

@@ -173,7 +173,7 @@ extension SessionMachine {
             .earliest(.earliest(own, report), .earliest(logDeadlines.next, waitingDeadlines.next)),
             .earliest(
                 .earliest(requests.nextDeadline, running.nextDeadline),
-                .earliest(spareMemoryDeadline, storeDeadline)
+                .earliest(.earliest(spareMemoryDeadline, heldCalls.deadline), storeDeadline)
             )
         )
     }
@@ -197,6 +197,7 @@ extension SessionMachine {
             actions.append(.cancelRequest(request))
         }
         roomTimerFired(now: now)
+        callTimersFired(now: now, into: &actions)
         inbound.timerFired(now: now)
         urgentInbound.timerFired(now: now)
         giveBackMemory(now: now)

@@ -156,6 +156,7 @@ extension SessionMachine {
             try peerPushCredits[Int(message.method) - 1].receive(cost)
             let receipt = receipt(place, cost, .push(method: message.method))
             if message.durable != 0, try !receiveDurable(message, receipt, now: now) { return nil }
+            if message.isCall || message.isReply { return try receiveCallOrReply(message, receipt) }
             return .push(message, receipt)
         case .requestPart:
             if let part = try requestPart(try InboundMessage(kind, body), place, cost: cost) { return part }

@@ -95,6 +95,7 @@ extension SessionMachine {
     private mutating func processed(_ place: UInt64, now: MonotonicTime, into actions: inout [Action]) {
         guard let details = forgetDetails(of: place) else { return }
         finishedDurable(details.durable, now: now)
+        if let call = details.answers { finish(call, now: now) }
         guard details.isObserved else { return }
         actions.append(.messageEnded(number: details.number, .processed))
     }

@@ -133,7 +133,7 @@ extension SessionMachine {
                     guard hasCredit(outgoing) else { return false }
                     let isSpecial =
                         message.deadline != nil || message.delivery.key != nil || message.isObserved
-                        || message.durable != 0
+                        || message.durable != 0 || message.answers != nil
                     if isSpecial {
                         let key = message.delivery.key.map { ScopedKey(scope: message.scope, key: $0) }
                         append(
@@ -146,7 +146,8 @@ extension SessionMachine {
                                 deadline: message.deadline,
                                 key: key,
                                 isObserved: message.isObserved,
-                                durable: message.durable
+                                durable: message.durable,
+                                answers: message.answers
                             )
                         )
                     } else {
@@ -162,6 +163,8 @@ extension SessionMachine {
     mutating func refused(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
         forgetWaiting(message)
         finishedDurable(message.durable, now: now)
+        refusedCall(message, into: &actions)
+        if let call = message.answers { finish(call, now: now) }
         let isTold = message.number != 0 && (message.isAwaited || message.isObserved)
         switch message.kind {
         case .request: refuseRequest(message.serial, into: &actions)

@@ -69,6 +69,8 @@ package struct SessionMachine: ~Copyable {
         let isObserved: Bool
         /// Its number in the store; 0: it is not durable.
         var durable: UInt64 = 0
+        /// The durable call that it is the reply to, where no store has the reply: that is processed when this is.
+        var answers: Receipt?
     }
 
     /// A key of a delivery, with what it is a key of.
@@ -139,6 +141,8 @@ package struct SessionMachine: ~Copyable {
     var durability: Durability?
     /// Whether it has a store that is not open yet: nobody knows what is left to be sent.
     var awaitsStore: Bool
+    /// The peer's durable calls that are not begun.
+    var heldCalls = HeldCalls()
 
     // The inbound side.
     var inbound: InboundLane
@@ -278,6 +282,8 @@ package struct SessionMachine: ~Copyable {
         case requestPart(IncomingRequest, InboundMessage, Receipt)
         /// A message of the stream that answers a request of this side's.
         case responsePart(RequestID, InboundMessage, Receipt, asker: Asker?)
+        /// The reply to a durable call of this side's, and who waits for it; nil: nobody. Say `finish`.
+        case reply(InboundMessage, Receipt, asker: Asker?)
     }
 
     /// A step for the driver.
@@ -294,6 +300,8 @@ package struct SessionMachine: ~Copyable {
         ///
         /// - Parameter isObserved: whether `messageEnded` told of it, too.
         indirect case leftOver(SessionMessageInDoubt, isObserved: Bool)
+        /// A durable call of this side's ends for its asker without a reply; nil: as the asker has waited long enough.
+        case durableCallEnded(Asker, SessionDeliveryOutcome?)
         /// A request of this side's ends without a response.
         case failed(RequestID, RequestError.Code, asker: Asker?)
         /// This side does not begin to process the request: `respond` with a status. Parts of it may come before.

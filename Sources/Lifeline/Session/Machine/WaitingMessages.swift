@@ -35,6 +35,8 @@ struct WaitingMessage: Sendable {
     var hasParts = false
     /// Its number in the store; 0: it is not durable.
     var durable: UInt64 = 0
+    /// The durable call that it is the reply to, where no store has the reply: that is processed when this is.
+    var answers: SessionMachine.Receipt?
 
     /// Its cost, roughly: numbers and tags are not counted.
     var cost: Int { fields.count + payload.count + SessionSize.frameOverhead }

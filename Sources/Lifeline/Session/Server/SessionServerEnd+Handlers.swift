@@ -12,6 +12,9 @@ extension SessionServerEnd {
         let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(request.name)
         let context = context(of: request, method)
         do {
+            if request.request.isDurable, method.kind != .unary {
+                throw SessionStatus(.unimplemented, "Only calls with one reply can be durable.")
+            }
             let reply: SessionReply
             if interceptors.isEmpty {
                 reply = SessionReply(payload: try await method.handle(request.payload, context))
@@ -20,6 +23,8 @@ extension SessionServerEnd {
             }
             respond(to: request.request, of: method.name, with: .success(reply))
         } catch {
+            // The server shuts down, or the client has begun another session, in which the call comes again.
+            if request.request.isDurable, Task.isCancelled { return engine.abandon(request.request) }
             respond(to: request.request, of: method.name, with: .failure(error))
         }
     }
@@ -52,6 +57,7 @@ extension SessionServerEnd {
             method: method.name,
             metadata: request.metadata,
             deadline: request.deadline,
+            durableMessage: request.request.isDurable ? engine.durableCall(request.request) : nil,
             session: self,
             request: request.request,
             parts: request.parts

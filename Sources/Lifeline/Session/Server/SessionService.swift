@@ -185,7 +185,7 @@ public struct SessionContext: Sendable {
     /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The
     /// handler is cancelled then.
     public let deadline: MonotonicTime?
-    /// The push as the server's store knows it; nil where it is not durable, or the server or the client has no store.
+    /// The push, or the call, as the server's store knows it; nil where it is not durable, or the server has no store.
     public internal(set) var durableMessage: SessionDurableMessage?
     /// The session that the request came in.
     public let session: SessionServerEnd

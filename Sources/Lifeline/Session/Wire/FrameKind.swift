@@ -41,6 +41,10 @@ package struct FrameKind: RawRepresentable, Hashable, Sendable {
 
     /// The field of a push that has its number among the durable messages of its sender.
     static var durableField: UInt32 { 4 }
+    /// The field of a durable push that says that it asks for a reply.
+    static var callField: UInt32 { 5 }
+    /// The field of a push that has the reply to a durable call, beside the message.
+    static var replyField: UInt32 { 6 }
 
     /// The lane in which frames of this kind have places; nil for frames without a place.
     package var lane: SessionLane? {

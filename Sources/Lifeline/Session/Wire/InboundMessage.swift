@@ -44,9 +44,15 @@ package struct InboundMessage {
     package private(set) var timeoutMilliseconds: UInt64 = 0
     /// The number of a push among the durable messages of its sender; 0: it is not durable.
     package private(set) var durable: UInt64 = 0
+    /// Whether a push asks for a reply.
+    package private(set) var isCall = false
+    /// Whether a push is the reply to a durable call of the receiver's.
+    package private(set) var isReply = false
+    /// The number of that call among the durable messages of the receiver.
+    package private(set) var replyNumber: UInt64 = 0
 
     @inline(__always) package var payload: UnsafeRawBufferPointer { payloadPart.bytes(of: body) }
-    /// A response's message, which is UTF-8.
+    /// The message of a response's or a reply's status, which is UTF-8.
     package var text: UnsafeRawBufferPointer { textPart.bytes(of: body) }
     @inline(__always) package var metadataCount: Int { Int(metadataSize.count) }
     /// How long the metadata is in its shortest encoding, with the tag and length of each entry.
@@ -78,37 +84,73 @@ package struct InboundMessage {
             || detailCount > Self.maximumDetailCount
     }
 
-    /// The metadata, read from the body at each call. Of entries with the same key the last one counts.
+    /// The metadata, read from the body at each call: of a reply, that of the reply. Of entries with the same key the last
+    /// one counts.
     package var metadata: [String: String] {
         guard metadataCount > 0 else { return [:] }
         var metadata: [String: String] = [:]
-        forEach(.delimited(kind.metadataField), isText: true) { entry in
+        let tag = FieldReader.Tag.delimited(kind.metadataField)
+        forEachPair(isReply ? nil : tag, inReply: .delimited(5), isText: true) { entry in
             metadata[String(decoding: entry.first, as: UTF8.self)] = String(decoding: entry.second, as: UTF8.self)
         }
         return metadata
     }
 
-    /// A response's details, read from the body at each call.
+    /// The details of a response or a reply, read from the body at each call.
     package var details: [(typeURL: String, value: [UInt8])] {
         guard detailCount > 0 else { return [] }
         var details: [(typeURL: String, value: [UInt8])] = []
-        forEach(.delimited(4), isText: false) { detail in
+        let tag = FieldReader.Tag.delimited(4)
+        forEachPair(isReply ? nil : tag, inReply: tag, isText: false) { detail in
             details.append((String(decoding: detail.first, as: UTF8.self), [UInt8](detail.second)))
         }
         return details
     }
 
-    /// A response's message.
+    /// The message of a response's or a reply's status.
     package var textString: String { String(decoding: text, as: UTF8.self) }
 
-    private func forEach(_ wanted: FieldReader.Tag, isText: Bool, _ body: (FieldPair) -> Void) {
-        var reader = FieldReader(self.body)
+    /// Calls `take` with the pairs of a field, and with those of a field of the reply in a push.
+    private func forEachPair(
+        _ wanted: FieldReader.Tag?,
+        inReply wantedInReply: FieldReader.Tag,
+        isText: Bool,
+        _ take: (FieldPair) -> Void
+    ) {
+        Self.forEachField(of: body) { tag, bytes in
+            if tag == wanted {
+                Self.takePair(bytes, isText: isText, take)
+            } else if isReply, tag == .delimited(FrameKind.replyField) {
+                Self.forEachField(of: bytes) { tag, bytes in
+                    if tag == wantedInReply { Self.takePair(bytes, isText: isText, take) }
+                }
+            }
+        }
+    }
+
+    private static func takePair(_ bytes: UnsafeRawBufferPointer, isText: Bool, _ take: (FieldPair) -> Void) {
+        // The body was checked when it was parsed.
+        if let pair = try? FieldPair(parsing: bytes, isText: isText) { take(pair) }
+    }
+
+    /// Calls `take` with the fields that have a length.
+    private static func forEachField(
+        of bytes: UnsafeRawBufferPointer,
+        _ take: (FieldReader.Tag, UnsafeRawBufferPointer) -> Void
+    ) {
+        var reader = FieldReader(bytes)
         while let tag = reader.next() {
-            // The body was checked when it was parsed.
-            if tag == wanted, let pair = try? FieldPair(parsing: reader.bytesValue(), isText: isText) {
-                body(pair)
-            } else if tag != wanted {
-                reader.skip(tag)
+            if tag.isDelimited { take(tag, reader.bytesValue()) } else { reader.skip(tag) }
+        }
+    }
+
+    /// Appends the fields again that have a push ask for a reply, or be one.
+    func appendCallFields(to fields: inout [UInt8]) {
+        FieldWriter.appendField(FrameKind.callField, isCall ? 1 : 0, to: &fields)
+        guard isReply else { return }
+        Self.forEachField(of: body) { tag, bytes in
+            if tag == .delimited(FrameKind.replyField) {
+                FieldWriter.appendField(FrameKind.replyField, [UInt8](bytes), to: &fields)
             }
         }
     }
@@ -124,6 +166,8 @@ extension InboundMessage {
             case .delimited(2): try readMetadata(reader.bytesValue())
             case .delimited(3): payloadPart = Part(reader.bytesValue(), of: body)
             case .varint(FrameKind.durableField): durable = reader.varint()
+            case .varint(FrameKind.callField): isCall = reader.varint() != 0
+            case .delimited(FrameKind.replyField): try readReply(reader.bytesValue())
             default: reader.skip(tag)
             }
         }
@@ -155,6 +199,24 @@ extension InboundMessage {
             default: reader.skip(tag)
             }
         }
+    }
+
+    /// The fields of several are those of one, as protobuf has it.
+    @inline(never)
+    private mutating func readReply(_ reply: UnsafeRawBufferPointer) throws(SessionViolation) {
+        isReply = true
+        var reader = FieldReader(reply)
+        while let tag = reader.next() {
+            switch tag {
+            case .varint(1): replyNumber = reader.varint()
+            case .varint(2): status = reader.uint32()
+            case .delimited(3): textPart = Part(try reader.text(), of: body)
+            case .delimited(4): try readDetail(reader.bytesValue())
+            case .delimited(5): try readMetadata(reader.bytesValue())
+            default: reader.skip(tag)
+            }
+        }
+        try reader.finish()
     }
 
     @inline(__always) private mutating func readPart(_ reader: inout FieldReader) {

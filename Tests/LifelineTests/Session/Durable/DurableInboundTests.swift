@@ -24,11 +24,11 @@ import Testing
                 _ = inbound.finished(DurableInbound.Place(session: 0, place: count))
                 count += 1
             }
-            inbound.takeUnstored(into: &changes)
+            inbound.takeUnstored(answering: [], into: &changes)
             #expect(inbound.stored().count == 1_000)
         }
         #expect(count == DurableInbound.limit)
-        inbound.takeUnstored(into: &changes)
+        inbound.takeUnstored(answering: [], into: &changes)
         let content = SessionStoreContent(processed: changes.processed)
         var again = try DurableInbound(content)
         guard case .processed = again.received(DurableInbound.Mark(sender: sender, number: 2), last(1)) else {
@@ -44,6 +44,68 @@ import Testing
             count += 1
         }
         #expect(count == DurableInbound.limit)
+    }
+
+    /// A call is processed with the group that has its reply, and not before.
+    @Test func aCallIsProcessedWithItsReply() throws {
+        var inbound = try DurableInbound(SessionStoreContent())
+        let call = DurableInbound.Mark(sender: sender, number: 1)
+        guard case .new = inbound.received(call, last(1)) else {
+            Issue.record("It is not new.")
+            return
+        }
+        let answered = inbound.answered(last(1).place)
+        #expect(answered == call)
+        #expect(!inbound.hasUnstored(isOver: false))
+        var changes = SessionStoreChanges()
+        inbound.takeUnstored(answering: [call], into: &changes)
+        #expect(Array(changes.processed.keys) == [sender])
+        // It was not stored, and is not stored without its reply.
+        inbound.storingFailed(isGivenUp: false, isOver: false)
+        #expect(!inbound.hasUnstored(isOver: false))
+        guard case .underWay = inbound.received(call, last(2)) else {
+            Issue.record("It is not under way.")
+            return
+        }
+        inbound.takeUnstored(answering: [call], into: &changes)
+        #expect(inbound.stored().map(\.place.place) == [2])
+        guard case .processed = inbound.received(call, last(3)) else {
+            Issue.record("It is not processed.")
+            return
+        }
+    }
+
+    /// The mark of a call is removed with the group that has its reply.
+    @Test func aMarkedCallKeepsItsMarkUntilItsReplyIsStored() throws {
+        var inbound = try DurableInbound(SessionStoreContent())
+        let call = DurableInbound.Mark(sender: sender, number: 1)
+        _ = inbound.received(call, last(1))
+        inbound.marked(last(1).place)
+        _ = inbound.answered(last(1).place)
+        var changes = SessionStoreChanges()
+        inbound.takeUnstored(answering: [], into: &changes)
+        #expect(changes.isEmpty)
+        inbound.takeUnstored(answering: [call], into: &changes)
+        #expect(changes.unmarked == [sender: [1]])
+        inbound.storingFailed(isGivenUp: false, isOver: false)
+        changes = SessionStoreChanges()
+        inbound.takeUnstored(answering: [call], into: &changes)
+        #expect(changes.unmarked == [sender: [1]])
+        #expect(inbound.stored().count == 1)
+        inbound.takeUnstored(answering: [call], into: &changes)
+        #expect(changes.unmarked.isEmpty)
+    }
+
+    /// Another process has the reply of an earlier one, and the call is not handled again.
+    @Test func aMarkWithAReplyIsUnderWay() throws {
+        let content = SessionStoreContent(marked: [sender: [SessionStoreMark(number: 3, reply: [1, 2])]])
+        var inbound = try DurableInbound(content)
+        let replies = inbound.takeMarkedReplies()
+        #expect(replies.map(\.call.number) == [3] && replies.map(\.reply) == [[1, 2]])
+        guard case .underWay = inbound.received(DurableInbound.Mark(sender: sender, number: 3), last(1)) else {
+            Issue.record("It is handled again.")
+            return
+        }
     }
 
     @Test func damageIsTold() {

@@ -1,6 +1,7 @@
-import Lifeline
 import LifelineCore
 import Testing
+
+@testable import Lifeline
 
 @Suite struct OutboxTests {
     private let now = MonotonicTime(nanoseconds: 0)
@@ -22,6 +23,8 @@ import Testing
         init(_ value: Outbox) { self.value = value }
 
         func takeGroup() -> SessionStoreGroup? { value.takeGroup() }
+        func takeLastGroup() -> SessionStoreGroup? { value.takeGroup(isLast: true) }
+        func withdrawAll() -> [Outbox.Message] { value.withdrawAll() }
         func groupStored() -> [Outbox.Message] { value.groupStored() }
         func groupFailed() -> [Outbox.Message] { value.groupFailed() }
         func takeReady() -> Outbox.Message? { value.takeReady() }
@@ -33,6 +36,53 @@ import Testing
 
     private func outbox(_ content: SessionStoreContent = SessionStoreContent(), byteLimit: Int = .max) -> Box {
         Box(Outbox(content, byteLimit: byteLimit))
+    }
+
+    private func reply(_ waiter: UInt64) -> Outbox.Message {
+        Outbox.Message(
+            waiter: waiter,
+            isObserved: false,
+            method: "t.T/1",
+            fields: [1],
+            payload: [2],
+            answers: DurableInbound.Mark(sender: SessionStoreID(SessionID(1, 2)), number: waiter)
+        )
+    }
+
+    /// When its session is over, messages are given up, and replies are not: their calls are processed.
+    @Test func repliesAreLeft() throws {
+        let outbox = outbox(byteLimit: 1)
+        outbox.value.append(message(1))
+        outbox.value.append(reply(2))
+        #expect(outbox.value.hasUnstoredReplies)
+        #expect(outbox.withdrawAll().map(\.waiter) == [1])
+        let group = try #require(outbox.takeGroup())
+        #expect(group.count == 1 && outbox.value.answered.map(\.number) == [2])
+        #expect(outbox.value.hasUnstoredReplies)
+        #expect(outbox.groupStored().map(\.waiter) == [2])
+        #expect(!outbox.value.hasUnstoredReplies)
+        // The store is full.
+        outbox.value.append(reply(3))
+        #expect(outbox.takeGroup() == nil)
+        #expect(outbox.takeLastGroup() != nil)
+        outbox.value.append(reply(4))
+        #expect(outbox.groupFailed().map(\.answers?.number) == [3])
+        outbox.value.withdrawReplies()
+        #expect(!outbox.value.hasUnstoredReplies)
+    }
+
+    @Test func aReplyIsReadFromItsMark() {
+        let call = DurableInbound.Mark(sender: SessionStoreID(SessionID(1, 2)), number: 2)
+        let read = Outbox.Message(reply: reply(2).replyBytes, to: call, waiter: 2)
+        #expect(read == reply(2))
+        #expect(Outbox.Message(reply: [1], to: call, waiter: 2) == nil)
+    }
+
+    @Test func muchThatWaitsIsTold() {
+        let outbox = outbox()
+        outbox.value.append(message(1, byteCount: Outbox.groupByteCount))
+        #expect(outbox.value.isBehind)
+        #expect(outbox.withdraw(1) != nil && !outbox.value.isBehind)
     }
 
     @Test func messagesGoOnWhenTheirGroupIsStored() throws {

@@ -274,6 +274,7 @@ final class MachineEnd {
             }
             sent[id]?.outcome = message.outcome
             sent[id]?.isLeftOver = true
+        case .durableCallEnded: fail("a durable call ended, and none was made")
         case .failed(let id, _, _):
             guard calls.removeValue(forKey: id) != nil else { return fail("a call ended twice") }
             endedCallCount += 1
@@ -358,6 +359,7 @@ final class MachineEnd {
             if let last = calls[request]?.responseParts.last, last >= id { fail("response parts are out of order") }
             calls[request]?.responseParts.append(id)
             unread.append(Unread(source: "response \(request)", id: id, receipt: receipt))
+        case .reply: fail("a reply to a durable call came, and none was made")
         }
     }
 }

@@ -10,6 +10,7 @@ final class MachineHostilePeer {
     enum Event: Equatable {
         case push(method: UInt32), begun(serial: UInt32), completed(status: UInt32), failed(RequestError.Code)
         case requestPart(serial: UInt32), responsePart, requestEnded(serial: UInt32)
+        case reply(to: UInt64), durableCallEnded(SessionDeliveryOutcome?)
         case accepted, messageEnded(SessionDeliveryOutcome), leftOver(SessionDeliveryOutcome)
         case refused(RequestRefusal), cancelled(serial: UInt32), method(number: UInt32, name: String)
         case opened(isResumed: Bool), sessionLost, peerLeaving(pause: Duration), accused, notWelcomed
@@ -358,10 +359,12 @@ final class MachineHostilePeer {
         case .arrived(.response(_, let message, _)): .completed(status: message.status)
         case .arrived(.requestPart(let request, _, _)): .requestPart(serial: request.serial)
         case .arrived(.responsePart): .responsePart
+        case .arrived(.reply(let message, _, _)): .reply(to: message.replyNumber)
         case .requestEnded(let request): .requestEnded(serial: request.serial)
         case .accepted: .accepted
         case .messageEnded(_, let outcome): .messageEnded(outcome)
         case .leftOver(let message, _): .leftOver(message.outcome)
+        case .durableCallEnded(_, let outcome): .durableCallEnded(outcome)
         case .failed(_, let code, _): .failed(code)
         case .refuse(_, _, let refusal): .refused(refusal)
         case .cancelRequest(let request): .cancelled(serial: request.serial)

@@ -326,10 +326,12 @@ extension MachineMatrixEnd {
         case .arrived(.response(let id, let message, _)): "complete \(name(id))" + number(message)
         case .arrived(.requestPart(let request, let message, _)): "part\(number(message)) of \(request.serial)"
         case .arrived(.responsePart(let id, let message, _, _)): "answer\(number(message)) to \(name(id))"
+        case .arrived(.reply(let message, _, _)): "reply to \(message.replyNumber)"
         case .requestEnded(let request): "end of \(request.serial)"
         case .accepted(let number): "accepted #\(number)"
         case .messageEnded(let number, let outcome): "#\(number) \(outcome)"
         case .leftOver(let message, _): "left over \(message.payload.first ?? 0) \(message.outcome)"
+        case .durableCallEnded(_, let outcome): "durable call \(outcome.map { "\($0)" } ?? "timed out")"
         case .failed(let id, let code, _): "fail \(name(id)) \(code)"
         case .refuse(let request, _, let refusal): "refuse \(request.serial) \(refusal)"
         case .cancelRequest(let request): "cancel \(request.serial)"

@@ -98,6 +98,9 @@ struct FrameOracle {
         var timeout: UInt64 = 0
         var hasParts = false
         var durable: UInt64 = 0
+        var isCall = false
+        /// Of a reply.
+        var number: UInt64?
         var payload: [UInt8] = []
         var text = ""
         var metadata: [String: String] = [:]
@@ -106,7 +109,8 @@ struct FrameOracle {
         init(_ message: InboundMessage) {
             (serial, method, status) = (message.serial, message.method, message.status)
             (timeout, hasParts) = (message.timeoutMilliseconds, message.hasParts)
-            durable = message.durable
+            (durable, isCall) = (message.durable, message.isCall)
+            number = message.isReply ? message.replyNumber : nil
             payload = [UInt8](message.payload)
             text = message.textString
             metadata = message.metadata
@@ -117,7 +121,15 @@ struct FrameOracle {
             switch frame.kind {
             case .push(let push), .unplacedPush(let push):
                 (method, payload, durable) = (push.method, push.payload, push.durable)
-                metadata = Self.dictionary(push.metadata)
+                isCall = push.asksForReply
+                guard push.hasReply else {
+                    metadata = Self.dictionary(push.metadata)
+                    return
+                }
+                let reply = push.reply
+                (number, status, text) = (reply.number, reply.status, reply.message)
+                metadata = Self.dictionary(reply.metadata)
+                details = reply.details.map { [UInt8]($0.typeURL.utf8) + [0] + $0.value }
             case .request(let request):
                 (serial, method, timeout) = (request.serial, request.method, request.timeoutMilliseconds)
                 (hasParts, payload) = (request.partsFollow, request.payload)

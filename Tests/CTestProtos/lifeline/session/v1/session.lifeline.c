@@ -84,27 +84,34 @@ static const char lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes[] =
     "urgent\030\002 \001(\004\022\016\012\006ranges\030\003 \003(\004\042J\012\006Credit\022\016"
     "\012\006method\030\001 \001(\015\022\017\012\007request\030\002 \001(\015\022\020\012\010respo"
     "nse\030\003 \001(\015\022\015\012\005bytes\030\004 \001(\004\042&\012\006Method\022\016\012\006nu"
-    "mber\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\244\001\012\004Push\022\016\012\006met"
+    "mber\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\347\001\012\004Push\022\016\012\006met"
     "hod\030\001 \001(\015\0229\012\010metadata\030\002 \003(\0132'.lifeline.s"
     "ession.v1.Push.MetadataEntry\022\017\012\007payload\030"
-    "\003 \001(\014\022\017\012\007durable\030\004 \001(\004\032/\012\015MetadataEntry\022"
-    "\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\335\001\012\007Requ"
-    "est\022\034\012\024timeout_milliseconds\030\001 \001(\004\022\016\012\006ser"
-    "ial\030\002 \001(\015\022\016\012\006method\030\003 \001(\015\022\024\012\014parts_follo"
-    "w\030\004 \001(\010\022<\012\010metadata\030\005 \003(\0132*.lifeline.ses"
-    "sion.v1.Request.MetadataEntry\022\017\012\007payload"
-    "\030\006 \001(\014\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005"
-    "value\030\002 \001(\011:\0028\001\042.\012\013RequestPart\022\016\012\006serial"
-    "\030\001 \001(\015\022\017\012\007payload\030\002 \001(\014\042\034\012\012RequestEnd\022\016\012"
-    "\006serial\030\001 \001(\015\042/\012\014ResponsePart\022\016\012\006serial\030"
-    "\001 \001(\015\022\017\012\007payload\030\002 \001(\014\042\343\001\012\010Response\022\016\012\006s"
-    "erial\030\001 \001(\015\022\016\012\006status\030\002 \001(\015\022\017\012\007message\030\003"
-    " \001(\011\022%\012\007details\030\004 \003(\0132\024.google.protobuf."
-    "Any\022=\012\010metadata\030\005 \003(\0132+.lifeline.session"
-    ".v1.Response.MetadataEntry\022\017\012\007payload\030\006 "
-    "\001(\014\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005val"
-    "ue\030\002 \001(\011:\0028\001\042\030\012\006Cancel\022\016\012\006serial\030\001 \001(\015\042\007"
-    "\012\005Blankb\006proto3";
+    "\003 \001(\014\022\017\012\007durable\030\004 \001(\004\022\026\012\016asks_for_reply"
+    "\030\005 \001(\010\022)\012\005reply\030\006 \001(\0132\032.lifeline.session"
+    ".v1.Reply\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022"
+    "\015\012\005value\030\002 \001(\011:\0028\001\042\314\001\012\005Reply\022\016\012\006number\030\001"
+    " \001(\004\022\016\012\006status\030\002 \001(\015\022\017\012\007message\030\003 \001(\011\022%\012"
+    "\007details\030\004 \003(\0132\024.google.protobuf.Any\022:\012\010"
+    "metadata\030\005 \003(\0132(.lifeline.session.v1.Rep"
+    "ly.MetadataEntry\032/\012\015MetadataEntry\022\013\012\003key"
+    "\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\335\001\012\007Request\022\034\012"
+    "\024timeout_milliseconds\030\001 \001(\004\022\016\012\006serial\030\002 "
+    "\001(\015\022\016\012\006method\030\003 \001(\015\022\024\012\014parts_follow\030\004 \001("
+    "\010\022<\012\010metadata\030\005 \003(\0132*.lifeline.session.v"
+    "1.Request.MetadataEntry\022\017\012\007payload\030\006 \001(\014"
+    "\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030"
+    "\002 \001(\011:\0028\001\042.\012\013RequestPart\022\016\012\006serial\030\001 \001(\015"
+    "\022\017\012\007payload\030\002 \001(\014\042\034\012\012RequestEnd\022\016\012\006seria"
+    "l\030\001 \001(\015\042/\012\014ResponsePart\022\016\012\006serial\030\001 \001(\015\022"
+    "\017\012\007payload\030\002 \001(\014\042\343\001\012\010Response\022\016\012\006serial\030"
+    "\001 \001(\015\022\016\012\006status\030\002 \001(\015\022\017\012\007message\030\003 \001(\011\022%"
+    "\012\007details\030\004 \003(\0132\024.google.protobuf.Any\022=\012"
+    "\010metadata\030\005 \003(\0132+.lifeline.session.v1.Re"
+    "sponse.MetadataEntry\022\017\012\007payload\030\006 \001(\014\032/\012"
+    "\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001"
+    "(\011:\0028\001\042\030\012\006Cancel\022\016\012\006serial\030\001 \001(\015\042\007\012\005Blan"
+    "kb\006proto3";
 extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
 static const LifelineFile *const lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
@@ -126,6 +133,8 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2
     &lifeline__session__v1__method__table,
     &lifeline__session__v1__push__table,
     &lifeline__session__v1__push__metadata_entry_x685fdc95__table,
+    &lifeline__session__v1__reply__table,
+    &lifeline__session__v1__reply__metadata_entry_xe9dc4475__table,
     &lifeline__session__v1__request__table,
     &lifeline__session__v1__request__metadata_entry_x590bd5cc__table,
     &lifeline__session__v1__request_part__table,
@@ -137,9 +146,9 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2
     &lifeline__session__v1__blank__table,
 };
 const LifelineFile lifeline_file_lifeline_2fsession_2fv1_2fsession = {
-    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3375,
+    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3649,
     .dependencies = lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies, .dependency_count = 1,
-    .messages = lifeline_file_lifeline_2fsession_2fv1_2fsession_messages, .message_count = 25};
+    .messages = lifeline_file_lifeline_2fsession_2fv1_2fsession_messages, .message_count = 27};
 
 static const Lifeline__Session__V1__Frame lifeline__session__v1__frame__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__frame__descriptor)};
 static const LifelineField lifeline__session__v1__frame__fields[] = {
@@ -879,18 +888,28 @@ static const LifelineField lifeline__session__v1__push__fields[] = {
      .offset = offsetof(Lifeline__Session__V1__Push, durable),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
      .message = NULL, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Lifeline__Session__V1__Push, asks_for_reply),
+     .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Session__V1__Push, reply),
+     .quantifier_offset = 0, .encoded_tag = 0x3200000000000001,
+     .message = &lifeline__session__v1__reply__table, .enumeration = NULL},
 };
-static const char lifeline__session__v1__push__name_text[] = "method\000metadata\000payload\000durable";
-static const LifelineName lifeline__session__v1__push__name_entries[] = {{0, 6}, {0, 6}, {7, 8}, {7, 8}, {16, 7}, {16, 7}, {24, 7}, {24, 7}};
-static const uint32_t lifeline__session__v1__push__name_order[] = {0, 6, 4, 2};
+static const char lifeline__session__v1__push__name_text[] = "method\000metadata\000payload\000durable\000asks_for_reply\000asksForReply\000reply";
+static const LifelineName lifeline__session__v1__push__name_entries[] = {{0, 6}, {0, 6}, {7, 8}, {7, 8}, {16, 7}, {16, 7}, {24, 7}, {24, 7}, {32, 14}, {47, 12}, {60, 5}, {60, 5}};
+static const uint32_t lifeline__session__v1__push__name_order[] = {10, 0, 6, 4, 2, 9, 8};
 const LifelineMessageTable lifeline__session__v1__push__table = {
     .full_name = "lifeline.session.v1.Push",
     .default_instance = &lifeline__session__v1__push__default,
     .fields = lifeline__session__v1__push__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 4,
-    .dense_count = 4,
+    .field_count = 6,
+    .dense_count = 6,
     .size = sizeof(Lifeline__Session__V1__Push),
     .flags = 0,
     .dispatch = {
@@ -898,8 +917,10 @@ const LifelineMessageTable lifeline__session__v1__push__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x12, 1, offsetof(Lifeline__Session__V1__Push, metadata), offsetof(Lifeline__Session__V1__Push, n_metadata)),
         [3] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x1A, 0, offsetof(Lifeline__Session__V1__Push, payload), 0),
         [4] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x20, 0, offsetof(Lifeline__Session__V1__Push, durable), 0),
+        [5] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x28, 0, offsetof(Lifeline__Session__V1__Push, asks_for_reply), 0),
+        [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Lifeline__Session__V1__Push, reply), 0),
     },
-    .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 4},
+    .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 7},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -938,6 +959,96 @@ const LifelineMessageTable lifeline__session__v1__push__metadata_entry_x685fdc95
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value), 0),
     },
     .names = {.text = lifeline__session__v1__push__metadata_entry_x685fdc95__name_text, .names = lifeline__session__v1__push__metadata_entry_x685fdc95__name_entries, .order = lifeline__session__v1__push__metadata_entry_x685fdc95__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
+};
+
+static const Lifeline__Session__V1__Reply lifeline__session__v1__reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__reply__descriptor)};
+static const LifelineField lifeline__session__v1__reply__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Session__V1__Reply, number),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Lifeline__Session__V1__Reply, status),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Session__V1__Reply, message),
+     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Session__V1__Reply, details),
+     .quantifier_offset = offsetof(Lifeline__Session__V1__Reply, n_details), .encoded_tag = 0x2200000000000001,
+     .message = &google__protobuf__any__table, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Session__V1__Reply, metadata),
+     .quantifier_offset = offsetof(Lifeline__Session__V1__Reply, n_metadata), .encoded_tag = 0x2a00000000000001,
+     .message = &lifeline__session__v1__reply__metadata_entry_xe9dc4475__table, .enumeration = NULL},
+};
+static const char lifeline__session__v1__reply__name_text[] = "number\000status\000message\000details\000metadata";
+static const LifelineName lifeline__session__v1__reply__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}, {14, 7}, {14, 7}, {22, 7}, {22, 7}, {30, 8}, {30, 8}};
+static const uint32_t lifeline__session__v1__reply__name_order[] = {0, 2, 6, 4, 8};
+const LifelineMessageTable lifeline__session__v1__reply__table = {
+    .full_name = "lifeline.session.v1.Reply",
+    .default_instance = &lifeline__session__v1__reply__default,
+    .fields = lifeline__session__v1__reply__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 5,
+    .dense_count = 5,
+    .size = sizeof(Lifeline__Session__V1__Reply),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Lifeline__Session__V1__Reply, number), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Lifeline__Session__V1__Reply, status), 0),
+        [3] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x1A, 0, offsetof(Lifeline__Session__V1__Reply, message), 0),
+        [4] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x22, 3, offsetof(Lifeline__Session__V1__Reply, details), offsetof(Lifeline__Session__V1__Reply, n_details)),
+        [5] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x2A, 4, offsetof(Lifeline__Session__V1__Reply, metadata), offsetof(Lifeline__Session__V1__Reply, n_metadata)),
+    },
+    .names = {.text = lifeline__session__v1__reply__name_text, .names = lifeline__session__v1__reply__name_entries, .order = lifeline__session__v1__reply__name_order, .order_count = 5},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
+};
+
+_Static_assert(offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Reply.MetadataEntry");
+_Static_assert(
+    offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, value) == (offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, key) + sizeof(((Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 *)0)->value)),
+    "value of lifeline.session.v1.Reply.MetadataEntry");
+static const Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 lifeline__session__v1__reply__metadata_entry_xe9dc4475__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__reply__metadata_entry_xe9dc4475__descriptor)};
+static const LifelineField lifeline__session__v1__reply__metadata_entry_xe9dc4475__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, key),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, value),
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__session__v1__reply__metadata_entry_xe9dc4475__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__reply__metadata_entry_xe9dc4475__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__reply__metadata_entry_xe9dc4475__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__reply__metadata_entry_xe9dc4475__table = {
+    .full_name = "lifeline.session.v1.Reply.MetadataEntry",
+    .default_instance = &lifeline__session__v1__reply__metadata_entry_xe9dc4475__default,
+    .fields = lifeline__session__v1__reply__metadata_entry_xe9dc4475__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475),
+    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, value), 0),
+    },
+    .names = {.text = lifeline__session__v1__reply__metadata_entry_xe9dc4475__name_text, .names = lifeline__session__v1__reply__metadata_entry_xe9dc4475__name_entries, .order = lifeline__session__v1__reply__metadata_entry_xe9dc4475__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 

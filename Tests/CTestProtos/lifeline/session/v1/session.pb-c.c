@@ -1282,7 +1282,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry_x68
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descriptors[4] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descriptors[6] =
 {
   {
     "method",
@@ -1332,17 +1332,43 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "asks_for_reply",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Push, asks_for_reply),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reply",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Push, reply),
+    &lifeline__session__v1__reply__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned lifeline__session__v1__push__field_indices_by_name[] = {
+  4,   /* field[4] = asks_for_reply */
   3,   /* field[3] = durable */
   1,   /* field[1] = metadata */
   0,   /* field[0] = method */
   2,   /* field[2] = payload */
+  5,   /* field[5] = reply */
 };
 static const ProtobufCIntRange lifeline__session__v1__push__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
 {
@@ -1352,10 +1378,151 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
   "Lifeline__Session__V1__Push",
   "lifeline.session.v1",
   sizeof(Lifeline__Session__V1__Push),
-  4,
+  6,
   lifeline__session__v1__push__field_descriptors,
   lifeline__session__v1__push__field_indices_by_name,
   1,  lifeline__session__v1__push__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__session__v1__reply__metadata_entry_xe9dc4475__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475, value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__session__v1__reply__metadata_entry_xe9dc4475__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange lifeline__session__v1__reply__metadata_entry_xe9dc4475__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__session__v1__reply__metadata_entry_xe9dc4475__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.session.v1.Reply.MetadataEntry_xe9dc4475",
+  "MetadataEntryXe9dc4475",
+  "Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475",
+  "lifeline.session.v1",
+  sizeof(Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475),
+  2,
+  lifeline__session__v1__reply__metadata_entry_xe9dc4475__field_descriptors,
+  lifeline__session__v1__reply__metadata_entry_xe9dc4475__field_indices_by_name,
+  1,  lifeline__session__v1__reply__metadata_entry_xe9dc4475__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__session__v1__reply__field_descriptors[5] =
+{
+  {
+    "number",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Reply, number),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "status",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Reply, status),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "message",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Reply, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "details",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Session__V1__Reply, n_details),
+    offsetof(Lifeline__Session__V1__Reply, details),
+    &google__protobuf__any__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "metadata",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Session__V1__Reply, n_metadata),
+    offsetof(Lifeline__Session__V1__Reply, metadata),
+    &lifeline__session__v1__reply__metadata_entry_xe9dc4475__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__session__v1__reply__field_indices_by_name[] = {
+  3,   /* field[3] = details */
+  2,   /* field[2] = message */
+  4,   /* field[4] = metadata */
+  0,   /* field[0] = number */
+  1,   /* field[1] = status */
+};
+static const ProtobufCIntRange lifeline__session__v1__reply__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor lifeline__session__v1__reply__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.session.v1.Reply",
+  "Reply",
+  "Lifeline__Session__V1__Reply",
+  "lifeline.session.v1",
+  sizeof(Lifeline__Session__V1__Reply),
+  5,
+  lifeline__session__v1__reply__field_descriptors,
+  lifeline__session__v1__reply__field_indices_by_name,
+  1,  lifeline__session__v1__reply__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -69,6 +69,14 @@ extern const LifelineMessageTable lifeline__session__v1__push__metadata_entry_x6
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__push__metadata_entry_x685fdc95__get_table(void) {
     return &lifeline__session__v1__push__metadata_entry_x685fdc95__table;
 }
+extern const LifelineMessageTable lifeline__session__v1__reply__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__reply__get_table(void) {
+    return &lifeline__session__v1__reply__table;
+}
+extern const LifelineMessageTable lifeline__session__v1__reply__metadata_entry_xe9dc4475__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__reply__metadata_entry_xe9dc4475__get_table(void) {
+    return &lifeline__session__v1__reply__metadata_entry_xe9dc4475__table;
+}
 extern const LifelineMessageTable lifeline__session__v1__request__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__request__get_table(void) {
     return &lifeline__session__v1__request__table;

@@ -32,6 +32,8 @@ typedef struct Lifeline__Session__V1__Credit Lifeline__Session__V1__Credit;
 typedef struct Lifeline__Session__V1__Method Lifeline__Session__V1__Method;
 typedef struct Lifeline__Session__V1__Push Lifeline__Session__V1__Push;
 typedef struct Lifeline__Session__V1__Push__MetadataEntryX685fdc95 Lifeline__Session__V1__Push__MetadataEntryX685fdc95;
+typedef struct Lifeline__Session__V1__Reply Lifeline__Session__V1__Reply;
+typedef struct Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475;
 typedef struct Lifeline__Session__V1__Request Lifeline__Session__V1__Request;
 typedef struct Lifeline__Session__V1__Request__MetadataEntryX590bd5cc Lifeline__Session__V1__Request__MetadataEntryX590bd5cc;
 typedef struct Lifeline__Session__V1__RequestPart Lifeline__Session__V1__RequestPart;
@@ -291,10 +293,39 @@ struct  Lifeline__Session__V1__Push
   Lifeline__Session__V1__Push__MetadataEntryX685fdc95 **metadata;
   ProtobufCBinaryData payload;
   uint64_t durable;
+  protobuf_c_boolean asks_for_reply;
+  Lifeline__Session__V1__Reply *reply;
 };
 #define LIFELINE__SESSION__V1__PUSH__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__push__descriptor) \
-    , 0, 0,NULL, {0,NULL}, 0 }
+    , 0, 0,NULL, {0,NULL}, 0, 0, NULL }
+
+
+struct  Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData key;
+  ProtobufCBinaryData value;
+};
+#define LIFELINE__SESSION__V1__REPLY__METADATA_ENTRY_XE9DC4475__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__reply__metadata_entry_xe9dc4475__descriptor) \
+    , {0,NULL}, {0,NULL} }
+
+
+struct  Lifeline__Session__V1__Reply
+{
+  ProtobufCMessage base;
+  uint64_t number;
+  uint32_t status;
+  ProtobufCBinaryData message;
+  size_t n_details;
+  Google__Protobuf__Any **details;
+  size_t n_metadata;
+  Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 **metadata;
+};
+#define LIFELINE__SESSION__V1__REPLY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__reply__descriptor) \
+    , 0, 0, {0,NULL}, 0,NULL, 0,NULL }
 
 
 struct  Lifeline__Session__V1__Request__MetadataEntryX590bd5cc
@@ -453,6 +484,12 @@ typedef void (*Lifeline__Session__V1__Push__MetadataEntryX685fdc95_Closure)
 typedef void (*Lifeline__Session__V1__Push_Closure)
                  (const Lifeline__Session__V1__Push *message,
                   void *closure_data);
+typedef void (*Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475_Closure)
+                 (const Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475 *message,
+                  void *closure_data);
+typedef void (*Lifeline__Session__V1__Reply_Closure)
+                 (const Lifeline__Session__V1__Reply *message,
+                  void *closure_data);
 typedef void (*Lifeline__Session__V1__Request__MetadataEntryX590bd5cc_Closure)
                  (const Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *message,
                   void *closure_data);
@@ -502,6 +539,8 @@ extern const ProtobufCMessageDescriptor lifeline__session__v1__credit__descripto
 extern const ProtobufCMessageDescriptor lifeline__session__v1__method__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__reply__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__reply__metadata_entry_xe9dc4475__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__request__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__request_part__descriptor;

@@ -1,0 +1,73 @@
+public import LifelineMessages
+
+/// The reply to a durable call that no task waits for.
+public struct SessionLateReply<Reply: DelimitedMessage>: Sendable {
+    /// The reply, or the status that the call ended with.
+    public let result: Result<Reply, SessionStatus>
+    /// The metadata of the reply.
+    public let metadata: SessionMetadata
+}
+
+/// The replies to durable calls of one method that no task waits for, in the order in which they come.
+///
+/// A reply counts as processed when the next one is asked for, or its loop is left: then it does not come again. It ends
+/// when the client is closed, after what has come. What says which call it answers belongs into the reply.
+public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendable {
+    /// Why the server ended the session.
+    public typealias Failure = SessionError
+
+    let client: SessionClient
+    let inbox: SessionInbox
+    let method: String
+
+    /// Goes on with the next reply.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(
+            client: client,
+            method: method,
+            reader: InboxReader(client.engine, inbox, client.configuration.decodingOptions)
+        )
+    }
+
+    /// Hands out one reply at a time.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let client: SessionClient
+        fileprivate let method: String
+        /// What comes is the body of a push.
+        fileprivate let reader: InboxReader<RawMessage>
+
+        /// The next reply; nil when the client is closed. One that is not of this type is dropped, and logged.
+        ///
+        /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
+        public nonisolated(nonsending) mutating func next() async throws(SessionError) -> SessionLateReply<Reply>? {
+            while let body = try await reader.next() {
+                do throws(SessionError) {
+                    return try reply(body.bytes)
+                } catch {
+                    client.clientEnd.failed(method, error)
+                }
+            }
+            return nil
+        }
+
+        /// The next reply; nil when the client is closed.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(SessionError)
+            -> SessionLateReply<Reply>?
+        {
+            try await next()
+        }
+
+        private func reply(_ body: [UInt8]) throws(SessionError) -> SessionLateReply<Reply> {
+            try body.span.withUnsafeBytes { (bytes) throws(SessionError) in
+                guard let message = try? InboundMessage(.push, bytes) else {
+                    preconditionFailure("A reply was kept that cannot be parsed.")
+                }
+                let result: Result<Reply, SessionStatus> =
+                    message.status == 0
+                    ? .success(try Reply(sessionPayload: message.payload, client.configuration.decodingOptions))
+                    : .failure(SessionStatus(message))
+                return SessionLateReply(result: result, metadata: message.metadata)
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+package import LifelineCore
+
+// Durable calls. A durable push asks for a reply, and another push is the reply. Where the other side has a store, it
+// stores the reply together with the mark that the call is processed, and sends it as a durable push of its own: so both
+// survive, and each is processed once.
+extension SessionMachine {
+    /// Asks durably: the call is stored before it is sent, and both survive the process.
+    ///
+    /// - Parameters:
+    ///   - deadline: until when the asker waits; nil: as long as it takes. The call goes on behind that.
+    ///   - asker: comes back with the reply, or with `durableCallEnded`.
+    /// - Returns: `waits` with the number by which `cancelDurableCall` knows it, or why it is not begun.
+    package mutating func callDurably(
+        _ method: String,
+        _ content: Content,
+        deadline: MonotonicTime?,
+        asker: Asker
+    ) -> Offer {
+        var fields = [UInt8](content.fields)
+        FieldWriter.appendField(FrameKind.callField, 1, to: &fields)
+        let offer = store(method, fields: fields, content.payload, isObserved: false)
+        if case .waits(let number) = offer { durability?.calls.began(number, asker: asker, deadline: deadline) }
+        return offer
+    }
+
+    /// The asker does not wait any more. Returns whether the call had not ended. One that is stored goes on; its reply
+    /// comes with no asker.
+    package mutating func cancelDurableCall(
+        _ number: UInt64,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Bool {
+        guard durability?.calls.remove(number) != nil else { return false }
+        _ = durability?.outbox.withdraw(number)
+        endIfDone(now: now, into: &actions)
+        return true
+    }
+
+    /// A call ends for its asker without a reply, where one waits.
+    mutating func endCall(_ number: UInt64, _ outcome: SessionDeliveryOutcome?, into actions: inout [Action]) {
+        guard let asker = durability?.calls.remove(number) else { return }
+        actions.append(.durableCallEnded(asker, outcome))
+    }
+
+    /// A stored message cannot be sent, which may be a call.
+    mutating func refusedCall(_ message: WaitingMessage, into actions: inout [Action]) {
+        if message.durable != 0 { endCall(message.number, .refused, into: &actions) }
+    }
+
+    mutating func callTimersFired(now: MonotonicTime, into actions: inout [Action]) {
+        while let number = durability?.calls.takeDue(now: now) {
+            // One that is not stored by then is not made.
+            _ = durability?.outbox.withdraw(number)
+            endCall(number, nil, into: &actions)
+        }
+        if let deadline = heldCalls.deadline, deadline <= now { heldCalls.deadline = nil }
+    }
+
+    // MARK: The peer's
+
+    /// A push has come that is more than that.
+    @inline(never)
+    mutating func receiveCallOrReply(
+        _ message: InboundMessage,
+        _ receipt: Receipt
+    ) throws(SessionViolation) -> Arrival? {
+        if message.isReply {
+            return .reply(message, receipt, asker: durability?.calls.answered(message.replyNumber))
+        }
+        if message.durable == 0 { throw .callNotDurable }
+        heldCalls.append(HeldCalls.Call(receipt: receipt, body: [UInt8](message.body)))
+        return nil
+    }
+
+    /// Whether calls wait to be begun: see `beginHeldCall`.
+    @inline(__always)
+    package var hasHeldCalls: Bool { !heldCalls.isEmpty && heldCalls.deadline == nil && !life.isOver }
+
+    /// How much the session must hold before it begins one; nil when it holds enough.
+    package var lackingToBeginCall: SessionNeed? { lacking(0, handlerCount: 1) }
+
+    /// Begins to process the call that has waited longest, where it may: `body` is told, and `reply` to it, or say that
+    /// it is `abandoned`. Returns false where none may begin.
+    package mutating func beginHeldCall(now: MonotonicTime, _ body: (IncomingRequest, InboundMessage) -> Void) -> Bool {
+        guard hasHeldCalls, let call = heldCalls.first, running.count < options.maximumRunningCount else {
+            return false
+        }
+        // Replies that cannot be stored, or sent, are kept in memory.
+        let isBehind = durability?.outbox.isBehind ?? (waiting.byteCount >= options.outboundLimit.byteCount)
+        guard !isBehind, running.count < allowance.handlerCount else {
+            heldCalls.deadline = now + Durability.retryDelay
+            return false
+        }
+        heldCalls.removeFirst()
+        call.body.withUnsafeBytes { bytes in
+            guard let message = try? InboundMessage(.push, bytes) else { return }
+            let running = RunningRequests.DurableCall(
+                receipt: call.receipt,
+                number: message.durable,
+                method: peerMethods[Int(message.method) - 1]
+            )
+            body(self.running.begin(running), message)
+        }
+        return true
+    }
+
+    /// The durable call that a request is, as the store knows it; nil where it is none.
+    package func durableCall(
+        _ request: IncomingRequest
+    ) -> (mark: DurableInbound.Mark, method: String, place: DurableInbound.Place)? {
+        guard let call = running.durableCall(request),
+            let mark = durability?.inbound.message(at: call.receipt.durablePlace)
+        else { return nil }
+        return (mark, call.method, call.receipt.durablePlace)
+    }
+
+    /// The handler of a durable call has stopped before it was done: the call comes again with the next session.
+    package mutating func abandoned(_ request: IncomingRequest, now: MonotonicTime, into actions: inout [Action]) {
+        guard let call = running.durableCall(request) else { return }
+        _ = running.end(request)
+        durability?.inbound.abandoned(call.receipt.durablePlace)
+        endIfDone(now: now, into: &actions)
+    }
+
+    /// Replies to a durable call.
+    mutating func reply(
+        to call: RunningRequests.DurableCall,
+        _ request: IncomingRequest,
+        _ content: Content,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> ResponseOffer {
+        var fields: [UInt8] = []
+        Self.appendReply(to: call.number, [UInt8](content.fields), into: &fields)
+        if limit(for: fields.count + content.payload.count + Self.durableFieldLength) != nil {
+            return .refused(.responseTooLarge)
+        }
+        let isSmall = content.byteCount <= SessionOptions.smallResponseByteCount
+        if !isSmall, !mayKeep(content.byteCount + SessionSize.frameOverhead) { return .refused(.serverMemory) }
+        _ = running.end(request)
+        defer { endIfDone(now: now, into: &actions) }
+        let number = takeNumber()
+        if let mark = durability?.inbound.answered(call.receipt.durablePlace) {
+            let message = Outbox.Message(
+                waiter: number,
+                isObserved: false,
+                method: call.method,
+                fields: fields,
+                payload: [UInt8](content.payload),
+                answers: mark
+            )
+            durability?.outbox.append(message)
+            return .accepted
+        }
+        guard !life.isOver, call.receipt.session == session else { return .notWaitedFor }
+        var message = WaitingMessage(kind: .push, scope: .pushes(call.method), number: number)
+        (message.method, message.fields, message.payload) = (call.method, fields, [UInt8](content.payload))
+        (message.isAwaited, message.answers) = (false, call.receipt)
+        waiting.append(message)
+        waiting.makeReady(message.scope)
+        admitWaiting(now: now, into: &actions)
+        return .accepted
+    }
+
+    /// The reply to a call as it is kept with the call's mark, for a handler that marks it itself.
+    ///
+    /// - Parameter payload: the encoded message.
+    package static func replyBytes(to number: UInt64, of method: String, payload: [UInt8]) -> [UInt8] {
+        var fields: [UInt8] = []
+        appendReply(to: number, [], into: &fields)
+        return Outbox.Message(waiter: 0, isObserved: false, method: method, fields: fields, payload: payload).replyBytes
+    }
+
+    private static func appendReply(to number: UInt64, _ response: [UInt8], into fields: inout [UInt8]) {
+        FieldWriter.appendMessage(FrameKind.replyField, to: &fields) { reply in
+            FieldWriter.appendField(1, number, to: &reply)
+            reply.append(contentsOf: response)
+        }
+    }
+}
