@@ -273,6 +273,7 @@ package final class DurableScenario {
         // What was being stored is.
         while let due = clientParty.store.nextDeadline { advance(by: max(due - now, .zero)) }
         note("the client is made again")
+        demand(clientParty.asked.isEmpty, "who waits for replies is not told of the end")
         client.onActions = { _ in }
         clientParty.killed()
         startClient()
@@ -451,6 +452,10 @@ package final class DurableScenario {
         demand(!party.processed.contains(number), "\(number) is processed, and comes again")
         demand(party.came.updateValue(number, forKey: message.durable) ?? number == number, "\(number) has two numbers")
         demand(!party.unread.contains { $0.note == number }, "\(number) comes twice")
+        if let call {
+            let running = party.unread.count { $0.call?.end === call.end }
+            demand(running < options.maximumRunningCount, "\(running) calls run, and another one begins")
+        }
         var unread = Unread(receipt: receipt, note: number, method: method, number: message.durable)
         (unread.call, unread.isUnordered) = (call, call != nil || Self.isReply(number))
         party.unread.append(unread)

@@ -156,12 +156,6 @@ package struct DurableInbound: Sendable {
         return mark
     }
 
-    /// The handler of a place's call has stopped before it was done.
-    package mutating func abandoned(_ place: Place) {
-        marks[place] = nil
-        marked.remove(place)
-    }
-
     /// Takes what the store does not know yet.
     ///
     /// - Parameter calls: those whose replies are in the group that is stored with it.

@@ -116,9 +116,8 @@ extension SessionMachine {
 
     /// The handler of a durable call has stopped before it was done: the call comes again with the next session.
     package mutating func abandoned(_ request: IncomingRequest, now: MonotonicTime, into actions: inout [Action]) {
-        guard let call = running.durableCall(request) else { return }
+        guard running.durableCall(request) != nil else { return }
         _ = running.end(request)
-        durability?.inbound.abandoned(call.receipt.durablePlace)
         endIfDone(now: now, into: &actions)
     }
 
