@@ -212,9 +212,11 @@ let lifeline: [Target] = [
         "LifelineReachability",
         "LifelineReflection",
         "LifelineSessionReflection",
+        "LifelineStore",
         "LifelineWellKnownTypes",
         "SampleServices",
         .argumentParser,
+        .grdb,
         .logging,
         .unixSignals
     ),
@@ -468,10 +470,12 @@ let unitTests: [Target] = [
         "LifelineReachability",
         "LifelineReflection",
         "LifelineSessionReflection",
+        "LifelineStore",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
         "SampleServices",
-        "TestProtos"
+        "TestProtos",
+        .grdb
     ),
 ]
 

@@ -27,11 +27,13 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func echo(
         _ request: Sample_Room_V1_EchoRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Sample_Room_V1_EchoReply {
         try await session.call(
@@ -39,6 +41,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
             request,
             returning: Sample_Room_V1_EchoReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -69,11 +72,13 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func say(
         _ request: Sample_Room_V1_SayRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Sample_Room_V1_SayReply {
         try await session.call(
@@ -81,6 +86,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
             request,
             returning: Sample_Room_V1_SayReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

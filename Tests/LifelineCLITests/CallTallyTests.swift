@@ -36,7 +36,7 @@ import Testing
         #expect(tally.summary(duration: .milliseconds(500)) == one + "; 1 in doubt when a session was lost")
         #expect(
             try jsonLine(tally.report(duration: .milliseconds(500)))
-                == Array(#"{"calls":1,"inDoubt":1,"max":0.002,"p50":0.002,"p99":0.002,"seconds":0.5}"#.utf8)
+                == Array(#"{"calls":1,"inDoubt":1,"late":0,"max":0.002,"p50":0.002,"p99":0.002,"seconds":0.5}"#.utf8)
         )
     }
 }

@@ -95,8 +95,8 @@ import Testing
                             "t.T/Fail",
                             Number(1),
                             returning: Number.self,
-                            metadata: ["a": "b"],
-                            delivery: .durable
+                            delivery: .durable,
+                            metadata: ["a": "b"]
                         )
                     }
                     #expect(error?.status?.code == .notFound && error?.status?.message == "There is none.")

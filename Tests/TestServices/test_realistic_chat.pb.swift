@@ -415,11 +415,13 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func join(
         _ request: Test_Realistic_Chat_JoinRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Chat_JoinReply {
         try await session.call(
@@ -427,6 +429,7 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
             request,
             returning: Test_Realistic_Chat_JoinReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

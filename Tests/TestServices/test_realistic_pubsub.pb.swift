@@ -440,11 +440,13 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func createTopic(
         _ request: Test_Realistic_Pubsub_Topic,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Pubsub_Topic {
         try await session.call(
@@ -452,17 +454,20 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
             request,
             returning: Test_Realistic_Pubsub_Topic.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func updateTopic(
         _ request: Test_Realistic_Pubsub_UpdateTopicRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Pubsub_Topic {
         try await session.call(
@@ -470,17 +475,20 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
             request,
             returning: Test_Realistic_Pubsub_Topic.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func listTopics(
         _ request: Test_Realistic_Pubsub_ListTopicsRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Pubsub_ListTopicsReply {
         try await session.call(
@@ -488,17 +496,20 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
             request,
             returning: Test_Realistic_Pubsub_ListTopicsReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func deleteTopic(
         _ request: Test_Realistic_Pubsub_DeleteTopicRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
@@ -506,17 +517,20 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
             request,
             returning: Google_Protobuf_Empty.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func publish(
         _ request: Test_Realistic_Pubsub_PublishRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Pubsub_PublishReply {
         try await session.call(
@@ -524,6 +538,7 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
             request,
             returning: Test_Realistic_Pubsub_PublishReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -601,11 +616,13 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func createSubscription(
         _ request: Test_Realistic_Pubsub_Subscription,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Pubsub_Subscription {
         try await session.call(
@@ -613,17 +630,20 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
             request,
             returning: Test_Realistic_Pubsub_Subscription.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func pull(
         _ request: Test_Realistic_Pubsub_PullRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Pubsub_PullReply {
         try await session.call(
@@ -631,17 +651,20 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
             request,
             returning: Test_Realistic_Pubsub_PullReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func acknowledge(
         _ request: Test_Realistic_Pubsub_AcknowledgeRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
@@ -649,6 +672,7 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
             request,
             returning: Google_Protobuf_Empty.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

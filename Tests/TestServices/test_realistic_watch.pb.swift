@@ -878,11 +878,13 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func range(
         _ request: Test_Realistic_Watch_RangeRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_RangeReply {
         try await session.call(
@@ -890,17 +892,20 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
             request,
             returning: Test_Realistic_Watch_RangeReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func put(
         _ request: Test_Realistic_Watch_PutRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_PutReply {
         try await session.call(
@@ -908,17 +913,20 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
             request,
             returning: Test_Realistic_Watch_PutReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func delete(
         _ request: Test_Realistic_Watch_DeleteRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_DeleteReply {
         try await session.call(
@@ -926,17 +934,20 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
             request,
             returning: Test_Realistic_Watch_DeleteReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func transact(
         _ request: Test_Realistic_Watch_Transaction,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_TransactionReply {
         try await session.call(
@@ -944,6 +955,7 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
             request,
             returning: Test_Realistic_Watch_TransactionReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -1048,11 +1060,13 @@ public struct Test_Realistic_Watch_LeaseClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func grant(
         _ request: Test_Realistic_Watch_LeaseRequest,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_LeaseReply {
         try await session.call(
@@ -1060,6 +1074,7 @@ public struct Test_Realistic_Watch_LeaseClient: Sendable {
             request,
             returning: Test_Realistic_Watch_LeaseReply.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

@@ -17,11 +17,13 @@ public struct Test_Services_Imported_ClockClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func now(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Timestamp {
         try await session.call(
@@ -29,17 +31,20 @@ public struct Test_Services_Imported_ClockClient: Sendable {
             request,
             returning: Google_Protobuf_Timestamp.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func ask(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -47,6 +52,7 @@ public struct Test_Services_Imported_ClockClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

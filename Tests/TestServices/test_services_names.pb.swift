@@ -63,11 +63,13 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_HallClient {
         try await session.call(
@@ -75,6 +77,7 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
             request,
             returning: Test_Services_Names_HallClient.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -115,11 +118,13 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `open`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -127,6 +132,7 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -167,11 +173,13 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -179,6 +187,7 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -240,11 +249,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func sessionMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -252,6 +263,7 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -278,11 +290,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func initMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -290,6 +304,7 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -318,11 +333,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURL(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -330,17 +347,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -348,17 +368,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethodMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -366,17 +389,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func request(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -384,6 +410,7 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -432,11 +459,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func context(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -444,17 +473,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -462,17 +494,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func push(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -480,17 +515,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _Method(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -498,17 +536,20 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _1St(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -516,6 +557,7 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -929,11 +971,13 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `class`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -941,6 +985,7 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -989,11 +1034,13 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func any(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1001,17 +1048,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func async(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1019,17 +1069,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func await(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1037,17 +1090,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `deinit`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1055,17 +1111,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `extension`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1073,17 +1132,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `func`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1091,17 +1153,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func get(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1109,17 +1174,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `in`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1127,17 +1195,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `is`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1145,17 +1216,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func left(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1163,17 +1237,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `nil`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1181,17 +1258,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `protocol`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1199,17 +1279,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func set(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1217,17 +1300,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func some(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1235,17 +1321,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `subscript`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1253,17 +1342,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `super`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1271,17 +1363,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `throws`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1289,17 +1384,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `try`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1307,17 +1405,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func type(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1325,17 +1426,20 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func yield(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1343,6 +1447,7 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             request,
             returning: Test_Services_Names_Room.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

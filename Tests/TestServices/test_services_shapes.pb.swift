@@ -87,11 +87,13 @@ public struct Test_Services_ShapesClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -99,6 +101,7 @@ public struct Test_Services_ShapesClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -153,11 +156,13 @@ public struct Test_Services_ShapesClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
@@ -165,6 +170,7 @@ public struct Test_Services_ShapesClient: Sendable {
             request,
             returning: Google_Protobuf_Empty.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -513,11 +519,13 @@ public struct Test_Services_CallsClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -525,6 +533,7 @@ public struct Test_Services_CallsClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -661,11 +670,13 @@ public struct Test_Services_SynchronousClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -673,6 +684,7 @@ public struct Test_Services_SynchronousClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -703,11 +715,13 @@ public struct Test_Services_SynchronousClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
@@ -715,6 +729,7 @@ public struct Test_Services_SynchronousClient: Sendable {
             request,
             returning: Google_Protobuf_Empty.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -723,11 +738,13 @@ public struct Test_Services_SynchronousClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func call(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -735,6 +752,7 @@ public struct Test_Services_SynchronousClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -743,11 +761,13 @@ public struct Test_Services_SynchronousClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func waiting(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -755,6 +775,7 @@ public struct Test_Services_SynchronousClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -858,12 +879,14 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldUnary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -871,6 +894,7 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -925,11 +949,13 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func newUnary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -937,6 +963,7 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -1128,11 +1155,13 @@ public struct Test_Services_DeprecatedClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -1140,6 +1169,7 @@ public struct Test_Services_DeprecatedClient: Sendable {
             request,
             returning: Test_Services_Answer.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

@@ -115,11 +115,13 @@ public struct SessionServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func call(
         _ request: LifelineMessage,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> SessionClient {
         try await session.call(
@@ -127,6 +129,7 @@ public struct SessionServiceClient: Sendable {
             request,
             returning: SessionClient.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }
@@ -175,11 +178,13 @@ public struct SessionServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func methodsMethod(
         _ request: SessionMethod,
         timeout: Swift.Duration? = .seconds(30),
+        delivery: Lifeline.SessionDelivery = .reliable,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> SessionMethod {
         try await session.call(
@@ -187,6 +192,7 @@ public struct SessionServiceClient: Sendable {
             request,
             returning: SessionMethod.self,
             timeout: timeout,
+            delivery: delivery,
             metadata: metadata
         )
     }

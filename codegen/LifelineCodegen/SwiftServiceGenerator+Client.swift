@@ -83,6 +83,7 @@ extension SwiftServiceGenerator {
             comments(method),
             "- Parameters:",
             "  - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.",
+            "  - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.",
             Self.metadataComment,
             "- Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.",
             to: &printer
@@ -92,6 +93,7 @@ extension SwiftServiceGenerator {
             "\(context.modifier)nonisolated(nonsending) func \(method.name)(",
             "    _ request: \(input(method)),",
             "    timeout: \(Self.duration)? = .seconds(30),",
+            "    \(deliveryParameter),",
             "    \(metadataParameter)",
             ") async throws(\(session("SessionError"))) -> \(output(method)) {",
             "    try await session.call(",
@@ -99,6 +101,7 @@ extension SwiftServiceGenerator {
             "        request,",
             "        returning: \(output(method)).self,",
             "        timeout: timeout,",
+            "        delivery: delivery,",
             "        metadata: metadata",
             "    )",
             "}"

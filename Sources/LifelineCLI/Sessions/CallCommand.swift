@@ -35,6 +35,11 @@ struct CallCommand: AsyncParsableCommand {
             whether the old server has handled it. The command tells which requests these are, and fails with 74; with \
             --retry it makes such calls again, which is right for calls that may be handled twice.
 
+            With --durable, calls with one reply, and pushes, are in a file before they are sent, and none is in doubt where \
+            the server has a store, as `lifeline serve --store` does: each is handled once, also when either side is killed. When \
+            this command is killed, or interrupted, run it again with the same file: it prints the replies to the calls of \
+            the earlier run that come, beside those to its own. A call that was not answered within --timeout goes on, too.
+
             Examples, with `lifeline serve` in another terminal:
               lifeline call tcp://127.0.0.1:7000 Room/Echo --data '{"text": "Hello"}'
               lifeline call tcp://127.0.0.1:7000 Room/Watch --data '{"count": 5, "interval": "0.5s"}'
@@ -44,6 +49,7 @@ struct CallCommand: AsyncParsableCommand {
               lifeline call tcp://127.0.0.1:7000 Room/News
               lifeline call tcp://127.0.0.1:7000 Room/Echo --count 100000 --concurrency 64
               seq 1000 | sed 's/.*/{"number": &}/' | lifeline call tcp://127.0.0.1:7000 Room/Echo --data @-
+              lifeline call tcp://127.0.0.1:7000 Room/Echo --count 10000 --concurrency 64 --durable calls.sqlite
             Over other transports:
               lifeline call unix:///tmp/room.sock Room/Echo
               lifeline call ws://127.0.0.1:7000/room Room/Echo
@@ -91,6 +97,12 @@ struct CallCommand: AsyncParsableCommand {
     @Flag(help: "Make calls that are in doubt again.")
     var retry = false
 
+    @Option(
+        help: "Keep calls with one reply, and pushes, in this file until the server has handled them.",
+        completion: .file()
+    )
+    var durable: String?
+
     @Flag(help: "Print how long calls took as JSON, in seconds.")
     var json = false
 
@@ -136,8 +148,12 @@ struct CallCommand: AsyncParsableCommand {
         try await exitingOnFailure {
             let endpoint = try parseEndpoint(url)
             let local = try schema.load().map { Schema($0) }
-            let (kind, undelivered) = try await session.withSession(to: endpoint, frameLimit: limit.ofSessions) {
-                client in
+            let store = try durable.map { try DurableFile.open($0, forClientOf: endpoint) }
+            let (kind, undelivered) = try await session.withSession(
+                to: endpoint,
+                frameLimit: limit.ofSessions,
+                store: store
+            ) { client in
                 // Pushes that come before anybody asks for them would be refused.
                 let pushes = client.pushes(method, of: RawMessage.self)
                 let schema = if let local { local } else { try await Schema(describedBy: client) }
@@ -159,6 +175,7 @@ struct CallCommand: AsyncParsableCommand {
             ("--json", json, [.unary]),
             ("--concurrency", concurrency != nil, [.unary]),
             ("--retry", retry, [.unary]),
+            ("--durable", durable != nil, [.unary, .push]),
             ("--data", data != nil, sending),
             ("--metadata", !metadata.isEmpty, sending),
             ("--ignore-unknown", ignoreUnknown, sending),
@@ -189,6 +206,7 @@ struct CallCommand: AsyncParsableCommand {
             method: method.name,
             timeout: try timeLimit,
             metadata: try parsedMetadata,
+            delivery: durable == nil ? .reliable : .durable,
             replies: replies ?? .fieldNumbers(limit: limit)
         )
         let requests = CallRequests(

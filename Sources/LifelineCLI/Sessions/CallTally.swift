@@ -2,12 +2,16 @@
 struct CallTally {
     private(set) var repliedCount = 0
     private(set) var inDoubtCount = 0
+    /// Replies to durable calls of an earlier run.
+    private(set) var lateReplyCount = 0
     private var latencies = LatencyHistogram()
 
     mutating func replied(after latency: Duration) {
         repliedCount += 1
         latencies.add(latency)
     }
+
+    mutating func repliedLate() { lateReplyCount += 1 }
 
     /// The session was lost, and nobody knows whether the server has handled a call.
     mutating func wasInDoubt() { inDoubtCount += 1 }
@@ -25,6 +29,7 @@ struct CallTally {
             text += ", 99 % within \(milliseconds(latencies.percentile(0.99)))"
             text += ", all within \(milliseconds(latencies.longest))"
         }
+        if lateReplyCount > 0 { text += "; \(lateReplyCount) replied to that an earlier run had made" }
         if inDoubtCount > 0 { text += "; \(inDoubtCount) in doubt when a session was lost" }
         return text
     }
@@ -36,6 +41,7 @@ struct CallTally {
         CallReport(
             calls: repliedCount,
             inDoubt: inDoubtCount,
+            late: lateReplyCount,
             seconds: duration / .seconds(1),
             p50: latencies.percentile(0.5) / .seconds(1),
             p99: latencies.percentile(0.99) / .seconds(1),
@@ -44,10 +50,11 @@ struct CallTally {
     }
 }
 
-/// What `call --count --json` prints: numbers of calls, and times in seconds.
+/// What `call --count --json` prints: numbers of calls, and times in seconds. `late` are those of an earlier run.
 struct CallReport: Encodable {
     let calls: Int
     let inDoubt: Int
+    let late: Int
     let seconds: Double
     let p50: Double
     let p99: Double

@@ -9,6 +9,8 @@ struct MethodCaller {
     let method: String
     let timeout: Duration?
     let metadata: SessionMetadata
+    /// That of calls with one reply, and of pushes.
+    let delivery: SessionDelivery
     let replies: MessageTextEncoder
 
     // MARK: One reply
@@ -20,6 +22,12 @@ struct MethodCaller {
     ///   - retries: whether calls that are in doubt are made again.
     /// - Throws: the first failure of a call or of reading the requests, after the calls that were made have ended.
     func calls(_ requests: CallRequests, concurrency: Int, retries: Bool) async throws {
+        try await withLateReplies(print) {
+            try await makeCalls(requests, concurrency: concurrency, retries: retries)
+        }
+    }
+
+    private func makeCalls(_ requests: CallRequests, concurrency: Int, retries: Bool) async throws {
         var reader = try requests.reader()
         try await withThrowingTaskGroup(of: Result<Void, any Error>.self) { group in
             var (runningCount, result) = (0, Result<Void, any Error>.success(()))
@@ -62,23 +70,50 @@ struct MethodCaller {
     ) async throws -> CallTally {
         let run = MeasuredRun(count: count)
         let requestsInTurn = try await requests.all()
-        try await withThrowingDiscardingTaskGroup { group in
-            for _ in 0..<min(concurrency, count) {
-                group.addTask {
-                    while let number = await run.next() {
-                        let start = ContinuousClock.now
-                        let request = requestsInTurn[number % requestsInTurn.count]
-                        do throws(SessionError) {
-                            _ = try await reply(to: request, requests, retries: retries) { await run.wasInDoubt() }
-                            await run.replied(after: start.duration(to: .now))
-                        } catch {
-                            guard error.code == .sessionLost else { throw error }
+        try await withLateReplies({ _ in await run.repliedLate() }) {
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 0..<min(concurrency, count) {
+                    group.addTask {
+                        while let number = await run.next() {
+                            let start = ContinuousClock.now
+                            let request = requestsInTurn[number % requestsInTurn.count]
+                            do throws(SessionError) {
+                                _ = try await reply(to: request, requests, retries: retries) { await run.wasInDoubt() }
+                                await run.replied(after: start.duration(to: .now))
+                            } catch {
+                                guard error.code == .sessionLost else { throw error }
+                            }
                         }
                     }
                 }
             }
         }
         return await run.finish()
+    }
+
+    /// Runs `body`, and takes the replies that come meanwhile to durable calls of an earlier run.
+    private func withLateReplies(
+        _ take: @escaping @Sendable (RawMessage) async throws -> Void,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        guard delivery.isDurable else { return try await body() }
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for try await late in client.lateReplies(to: method, of: RawMessage.self) {
+                    switch late.result {
+                    case .success(let reply): try await take(reply)
+                    case .failure(let status): tellStep("a call of an earlier run has failed: \("\(status)".escaped())")
+                    }
+                }
+                return false
+            }
+            group.addTask {
+                try await body()
+                return true
+            }
+            defer { group.cancelAll() }
+            while let isDone = try await group.next(), !isDone {}
+        }
     }
 
     /// - Parameter whenInDoubt: called when nobody knows whether the server has handled the call.
@@ -90,7 +125,13 @@ struct MethodCaller {
     ) async throws(SessionError) -> RawMessage {
         while true {
             do throws(SessionError) {
-                return try await client.call(method, request, timeout: timeout, metadata: metadata)
+                return try await client.call(
+                    method,
+                    request,
+                    timeout: timeout,
+                    delivery: delivery,
+                    metadata: metadata
+                )
             } catch {
                 guard error.code == .sessionLost else { throw error }
                 await whenInDoubt()
@@ -185,15 +226,15 @@ struct MethodCaller {
         guard var last = try await reader.next() else { return }
         do {
             while let next = try await reader.next() {
-                try await client.push(method, last, metadata: metadata)
+                try await client.push(method, last, delivery: delivery, metadata: metadata)
                 last = next
             }
         } catch let failure as CommandFailure {
             // What stands before it is processed as well.
-            try await client.push(method, last, until: .processed, metadata: metadata)
+            try await client.push(method, last, delivery: delivery, until: .processed, metadata: metadata)
             throw failure
         }
-        try await client.push(method, last, until: .processed, metadata: metadata)
+        try await client.push(method, last, delivery: delivery, until: .processed, metadata: metadata)
     }
 
     // MARK: Printing
@@ -251,6 +292,8 @@ private actor MeasuredRun {
         tally.replied(after: latency)
         progress.report(count: tally.repliedCount)
     }
+
+    func repliedLate() { tally.repliedLate() }
 
     func wasInDoubt() { tally.wasInDoubt() }
 

@@ -75,7 +75,10 @@ final class Room: Sample_Room_V1_RoomHandler {
             state.visitors[context.session.id]?.echoCount += 1
             return state.visitors[context.session.id]?.echoCount ?? 0
         }
-        return .with { ($0.number, $0.text, $0.count) = (request.number, request.text, count) }
+        let reply = Sample_Room_V1_EchoReply.with {
+            ($0.number, $0.text, $0.count) = (request.number, request.text, count)
+        }
+        return context.durableMessage == nil ? reply : try await DurableFile.record(reply, context)
     }
 
     private func append(_ number: UInt64, of session: SessionServerEnd) throws(SessionStatus) {

@@ -30,6 +30,14 @@ struct ServeCommand: AsyncParsableCommand {
             The last line prints the numbers of calls that were handled twice. `lifeline call` has told that these calls \
             were in doubt.
 
+            With --store, no durable call or push is in doubt, whichever side is killed. Each durable echo adds a row to the table \
+            room_echo of the file, in one transaction with its reply; no number is there twice:
+              lifeline serve --store room.sqlite
+              seq 100000 | sed 's/.*/{"number": &}/' |
+                lifeline call tcp://127.0.0.1:7000 Room/Echo --data @- --concurrency 64 --durable calls.sqlite > replies
+            (meanwhile: kill -9 the server, and start it again)
+              sqlite3 room.sqlite 'SELECT number FROM room_echo GROUP BY number HAVING count(*) > 1'
+
             Examples:
               lifeline serve
               lifeline serve --on tcp://127.0.0.1:0                       # prints the port it got
@@ -39,7 +47,7 @@ struct ServeCommand: AsyncParsableCommand {
               lifeline serve --on wss://0.0.0.0:7443/room --certificate cert.pem --key key.pem --client-ca ca.pem
 
             Exit codes: 0 drained after an interrupt, 64 wrong usage, 65 a certificate or key that cannot be used, 69 the \
-            endpoint cannot be had, 74 the record cannot be used, 130 and 143 interrupted a second time.
+            endpoint cannot be had, 74 the record or the store cannot be used, 130 and 143 interrupted a second time.
             """
     )
 
@@ -53,6 +61,12 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(help: "Add a line to this file for each echo, before its reply.", completion: .file())
     var record: String?
+
+    @Option(
+        help: "Keep in this file what durable calls and pushes need to be handled once, whatever is killed.",
+        completion: .file()
+    )
+    var store: String?
 
     @Option(help: ArgumentHelp("How long clients have for what is under way when it drains.", valueName: "seconds"))
     var drain = 10.0
@@ -112,6 +126,7 @@ struct ServeCommand: AsyncParsableCommand {
         // Writing the record may block.
         configuration.server.handlerExecutor = .globalPool
         configuration.server.tls = tls.configuration
+        configuration.store = try store.map { try DurableFile.openForRoom($0) }
         configuration.server.shutdownGracePeriod = try parseSeconds(drain, of: "--drain")
         configuration.drainSpread = try parseSeconds(spread, of: "--spread")
         configuration.keptDuration = try parseSeconds(keep, of: "--keep")

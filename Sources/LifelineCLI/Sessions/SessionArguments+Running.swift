@@ -8,6 +8,7 @@ extension SessionArguments {
     /// - Parameters:
     ///   - endpoint: the server.
     ///   - frameLimit: the most bytes of a frame, in both directions; nil for the session's own default.
+    ///   - store: keeps what is durable; nil: nothing is.
     /// - Returns: what `body` returns, and the first message that was in doubt when a session was lost or ended, where
     ///   there was one.
     /// - Throws: what `body` throws, `CommandFailure` when there is no hope of a connection, `SessionError` when the
@@ -15,10 +16,12 @@ extension SessionArguments {
     func withSession<Value: Sendable>(
         to endpoint: Endpoint,
         frameLimit: Int? = nil,
+        store: (any SessionStore)? = nil,
         _ body: @escaping @Sendable (SessionClient) async throws -> Value
     ) async throws -> (value: Value, undelivered: SessionMessageInDoubt?) {
         var configuration = try configuration
         if let frameLimit { configuration.client.connection.maximumFrameLength = frameLimit }
+        configuration.store = store
         // What was asked is answered then, or the command has failed or was interrupted.
         configuration.closeTimeout = .seconds(2)
         let client = SessionClient(

@@ -27,8 +27,8 @@ extension SessionClient {
         _ request: Request,
         returning: Reply.Type = Reply.self,
         timeout: Duration? = .seconds(30),
-        metadata: SessionMetadata = [:],
-        delivery: SessionDelivery = .reliable
+        delivery: SessionDelivery = .reliable,
+        metadata: SessionMetadata = [:]
     ) async throws(SessionError) -> Reply {
         let call = SessionCall(
             method,
@@ -287,11 +287,9 @@ extension SessionClient {
     }
 
     /// The replies to durable calls of a method that no task waits for: of calls that an earlier process has made, and
-    /// of those whose tasks were cancelled or have timed out. From this call on they are kept until somebody takes them;
-    /// the server's store has those that do not fit into the client's memory.
-    ///
-    /// Replies that come before this call, and that nobody waits for, are lost; the log says so. To miss none, make a
-    /// `SessionClient`, ask for its late replies, and then `run()` it.
+    /// of those whose tasks were cancelled or have timed out. From this call on they are kept until somebody takes them:
+    /// the server's store has those that are more than `SessionLimits.maximumUnreadByteCount`, and the replies to other
+    /// calls of the method wait behind them. Before it, half as many are kept; what comes then is dropped, and logged.
     public func lateReplies<Reply: DelimitedMessage>(
         to method: String,
         of: Reply.Type = Reply.self

@@ -53,11 +53,19 @@ extension SessionEngine {
             return state.effects.append(.resolve(call, PendingCall.Outcome(reply)))
         }
         let method = state.routes[Int(reply.method) - 1].name
-        if let inbox = state.replyInboxes[method], inbox.append(reply.body, metadata: nil, receipt) {
-            if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
-        } else {
-            unwanted(reply, receipt, &state, now: now)
+        var replies = state.lateReplies[method] ?? LateReplies(inbox: SessionInbox(outlivesSessions: true))
+        if let byteCount = replies.keptByteCount {
+            // More would hold up the replies that somebody waits for.
+            guard byteCount + receipt.cost <= state.leftovers.replyLimit else {
+                return unwanted(reply, receipt, &state, now: now)
+            }
+            replies.keptByteCount = byteCount + receipt.cost
         }
+        state.lateReplies[method] = replies
+        guard replies.inbox.append(reply.body, metadata: nil, receipt) else {
+            return unwanted(reply, receipt, &state, now: now)
+        }
+        if let waiter = replies.inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
     }
 
     /// Nobody wants a push.
@@ -179,11 +187,12 @@ extension SessionEngine {
         }
     }
 
-    /// The inbox of the replies to durable calls of a method that nobody waits for.
+    /// The inbox of the replies to durable calls of a method that nobody waits for, from now on without a limit but the
+    /// method's credit.
     func registerReplyInbox(for method: String) -> SessionInbox {
         change { state, _ in
-            let inbox = state.replyInboxes[ExactName(method)] ?? SessionInbox(outlivesSessions: true)
-            state.replyInboxes[ExactName(method)] = inbox
+            let inbox = state.lateReplies[ExactName(method)]?.inbox ?? SessionInbox(outlivesSessions: true)
+            state.lateReplies[ExactName(method)] = LateReplies(inbox: inbox, keptByteCount: nil)
             if let end = state.machine.endReason { finish(inbox, endOfPushes(end), &state) }
             return inbox
         }
@@ -342,7 +351,7 @@ extension SessionEngine {
 
 extension SessionEngine.State {
     /// Those that users have asked for.
-    fileprivate var userInboxes: [SessionInbox] { [SessionInbox](pushInboxes.values) + replyInboxes.values }
+    fileprivate var userInboxes: [SessionInbox] { [SessionInbox](pushInboxes.values) + lateReplies.values.map(\.inbox) }
 
     /// Has pushes of a method go to an inbox from now on.
     fileprivate mutating func route(_ method: String, to inbox: SessionInbox?) {

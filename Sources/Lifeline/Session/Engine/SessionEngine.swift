@@ -54,11 +54,20 @@ final class SessionEngine: Sendable {
     /// next connection waits.
     struct Leftovers {
         let limit: SessionWindow
+        /// How many bytes of late replies of a method are kept before anybody has asked for them: half its credit.
+        let replyLimit: Int
         var size = SessionSize()
         /// Opens when there is room; nil while nobody waits for that.
         var room: Latch<Void>?
 
         var isExceeded: Bool { size.frameCount > limit.frameCount || size.byteCount > limit.byteCount }
+    }
+
+    /// Replies to durable calls of one method that nobody waits for.
+    struct LateReplies {
+        let inbox: SessionInbox
+        /// How many bytes are kept before anybody has asked for them; nil: somebody has.
+        var keptByteCount: Int? = 0
     }
 
     struct State: ~Copyable {
@@ -74,8 +83,8 @@ final class SessionEngine: Sendable {
         var routes: [Route] = []
         /// Those that users have asked for, by method.
         var pushInboxes: [ExactName: SessionInbox] = [:]
-        /// The same for replies to durable calls that nobody waits for.
-        var replyInboxes: [ExactName: SessionInbox] = [:]
+        /// Where replies to durable calls go that nobody waits for, by method.
+        var lateReplies: [ExactName: LateReplies] = [:]
         /// Where parts of the peer's requests go, by the requests' counts.
         var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers
@@ -106,10 +115,10 @@ final class SessionEngine: Sendable {
         /// Whether a thread runs effects, and goes on with those that are added.
         var runsEffects = false
 
-        init(machine: consuming SessionMachine, details: SessionMachine.OpeningDetails, leftoverLimit: SessionWindow) {
+        init(machine: consuming SessionMachine, details: SessionMachine.OpeningDetails, _ options: SessionOptions) {
             self.machine = machine
             self.details = details
-            leftovers = Leftovers(limit: leftoverLimit)
+            leftovers = Leftovers(limit: options.inboundWindow, replyLimit: options.inboundCredit / 2)
         }
     }
 
@@ -163,7 +172,7 @@ final class SessionEngine: Sendable {
         weakOwner = NIOLockedValueBox(WeakOwner())
         var machine = SessionMachine(role: role, options: options, awaitsStore: awaitsStore)
         if budget != nil { machine.allowance = .none }
-        state = LockedBox(State(machine: machine, details: details, leftoverLimit: options.inboundWindow))
+        state = LockedBox(State(machine: machine, details: details, options))
     }
 
     deinit {
