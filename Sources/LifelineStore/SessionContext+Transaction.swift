@@ -19,8 +19,8 @@ extension SessionContext {
     /// transaction may be missing where the first is there. Where `durableMessage` is nil nothing is marked.
     ///
     /// - Parameter body: is called on the database's own thread, which it must not keep for long.
-    /// - Throws: what `body` throws; `StoreError` `otherUse` when that of a durable call returns no message; GRDB's `DatabaseError` when it could not be written; `StoreError` when the server
-    ///   has no such store, or that is closed.
+    /// - Throws: what `body` throws; GRDB's `DatabaseError` when it could not be written; `StoreError` when the server has
+    ///   no such store, or that is closed, and `otherUse` when that of a durable call returns no message.
     public func transaction<Result: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {

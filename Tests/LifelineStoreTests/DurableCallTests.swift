@@ -38,18 +38,22 @@ import Testing
     private func withServer(
         _ place: DurablePlace,
         hasStore: Bool = true,
+        frameLimit: Int? = nil,
         _ methods: [SessionMethod],
+        interceptors: [any SessionServerInterceptor] = [],
         _ body: (SessionServer) async throws -> Void
     ) async throws {
         let store = try hasStore ? SQLiteSessionStore(path: place.serverPath, for: .server) : nil
         var configuration = SessionServerConfiguration()
         configuration.store = store
+        if let frameLimit { configuration.server.connection.maximumFrameLength = frameLimit }
         configuration.server.shutdownGracePeriod = .zero
         configuration.drainSpread = .zero
         try await withSessionServer(
             listeningOn: place.endpoint,
             configuration: configuration,
             services: [Services(methods: methods)],
+            interceptors: interceptors,
             body
         )
         try store?.close()
@@ -272,6 +276,114 @@ import Testing
             }
             try await withServer(place, [wrong]) { _ in
                 try await place.withClient { client in _ = try await call(client, 3) }
+            }
+        }
+    }
+
+    /// Calls that a server takes no frames for end, those, too, that were read back from the store.
+    @Test func callsThatAreTooLongEnd() async throws {
+        try await withDurablePlace { place in
+            try await place.withClient { client in
+                try await withThrowingTaskGroup { group in
+                    for _ in 1...4 {
+                        group.addTask {
+                            await #expect {
+                                _ = try await client.call(
+                                    method,
+                                    Google_Protobuf_BytesValue([UInt8](repeating: 1, count: 300 << 10)),
+                                    returning: Number.self,
+                                    timeout: nil,
+                                    delivery: .durable
+                                )
+                            } throws: { error in
+                                (error as? SessionError)?.code == .messageRefused
+                            }
+                        }
+                    }
+                    // As many as wait in memory; the others are in the store alone.
+                    await isStored(client, 2)
+                    let counts = Counts()
+                    try await withServer(place, frameLimit: 128 << 10, [double(counts)]) { _ in
+                        try await group.waitForAll()
+                        #expect(try await call(client, 1) == 2)
+                    }
+                    #expect(counts.all == [1: 1])
+                }
+            }
+        }
+    }
+
+    /// A reply that was stored, and is too long for the client: it gets a status, and is not left to wait.
+    @Test func aStoredReplyThatIsTooLongIsAStatus() async throws {
+        try await withDurablePlace { place in
+            let (marked, continuation) = AsyncStream.makeStream(of: Void.self)
+            let stuck = SessionMethod.unary(method) {
+                (_: Number, context) async throws -> Google_Protobuf_BytesValue in
+                let reply = try await context.transaction { _ in
+                    Google_Protobuf_BytesValue([UInt8](repeating: 1, count: 300 << 10))
+                }
+                continuation.yield()
+                // Until it is cancelled.
+                try await Latch<Void>().wait()
+                return reply
+            }
+            try await place.withClient(frameLimit: 128 << 10) { client in
+                let answer = Task { try await call(client, 1) }
+                try await withServer(place, [stuck]) { _ in _ = await marked.first { _ in true } }
+                try await withServer(place, [stuck]) { _ in
+                    await #expect { _ = try await answer.value } throws: { error in
+                        (error as? SessionError)?.status?.code == .internal
+                    }
+                }
+            }
+        }
+    }
+
+    /// Interceptors see what is promised of the call.
+    @Test func interceptorsSeeThatACallIsDurable() async throws {
+        struct Seeing: SessionServerInterceptor {
+            let deliveries = NIOLockedValueBox<[SessionDelivery]>([])
+
+            func intercept(
+                _ call: SessionCall,
+                session: SessionServerEnd,
+                next: @escaping @Sendable (SessionCall) async throws -> SessionReply
+            ) async throws -> SessionReply {
+                deliveries.withLockedValue { $0.append(call.delivery) }
+                return try await next(call)
+            }
+        }
+        try await withDurablePlace { place in
+            let (seeing, counts) = (Seeing(), Counts())
+            try await withServer(place, [double(counts)], interceptors: [seeing]) { _ in
+                try await place.withClient { client in
+                    try await doubles(client, 1)
+                    _ = try await client.call(method, Number(2), returning: Number.self)
+                }
+            }
+            #expect(seeing.deliveries.withLockedValue { $0 } == [.durable, .reliable])
+        }
+    }
+
+    /// Late replies that are stopped hold up no others.
+    @Test func stoppedLateRepliesAreDropped() async throws {
+        try await withDurablePlace { place in
+            let counts = Counts()
+            try await place.withClient { client in
+                let replies = client.lateReplies(to: method, of: Number.self)
+                let waiting = Task { try await call(client, 7) }
+                await isStored(client, 1)
+                waiting.cancel()
+                _ = await waiting.result
+                replies.stop()
+                #expect(try await replies.first { _ in true } == nil)
+                try await withServer(place, [double(counts)]) { _ in
+                    try await doubles(client, 8)
+                    // It is kept for who asks later.
+                    let replies = client.lateReplies(to: method, of: Number.self)
+                    let late = try await replies.first { _ in true }
+                    #expect(try late?.result.get().value == 14)
+                }
             }
         }
     }

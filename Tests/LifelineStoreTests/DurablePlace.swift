@@ -11,12 +11,14 @@ struct DurablePlace {
 
     func withClient(
         closeTimeout: Duration = .zero,
+        frameLimit: Int? = nil,
         _ body: (SessionClient) async throws -> Void
     ) async throws {
         let store = try SQLiteSessionStore(path: clientPath, for: .client(of: endpoint))
         var configuration = SessionClientConfiguration()
         configuration.store = store
         configuration.closeTimeout = closeTimeout
+        if let frameLimit { configuration.client.connection.maximumFrameLength = frameLimit }
         configuration.client.backoff.initialDelay = .milliseconds(10)
         configuration.client.backoff.maximumAttempts = nil
         try await withSessionClient(to: endpoint, configuration: configuration, body)

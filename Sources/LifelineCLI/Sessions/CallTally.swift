@@ -2,7 +2,7 @@
 struct CallTally {
     private(set) var repliedCount = 0
     private(set) var inDoubtCount = 0
-    /// Replies to durable calls of an earlier run.
+    /// Replies to durable calls that nobody waited for any more: of an earlier run, or behind the timeout.
     private(set) var lateReplyCount = 0
     private var latencies = LatencyHistogram()
 
@@ -29,7 +29,7 @@ struct CallTally {
             text += ", 99 % within \(milliseconds(latencies.percentile(0.99)))"
             text += ", all within \(milliseconds(latencies.longest))"
         }
-        if lateReplyCount > 0 { text += "; \(lateReplyCount) replied to that an earlier run had made" }
+        if lateReplyCount > 0 { text += "; \(lateReplyCount) late replies to earlier calls" }
         if inDoubtCount > 0 { text += "; \(inDoubtCount) in doubt when a session was lost" }
         return text
     }
@@ -50,7 +50,8 @@ struct CallTally {
     }
 }
 
-/// What `call --count --json` prints: numbers of calls, and times in seconds. `late` are those of an earlier run.
+/// What `call --count --json` prints: numbers of calls, and times in seconds. `late` are
+/// replies to earlier calls.
 struct CallReport: Encodable {
     let calls: Int
     let inDoubt: Int

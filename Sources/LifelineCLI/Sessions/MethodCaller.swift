@@ -91,7 +91,8 @@ struct MethodCaller {
         return await run.finish()
     }
 
-    /// Runs `body`, and takes the replies that come meanwhile to durable calls of an earlier run.
+    /// Runs `body`, and takes the replies that come meanwhile to durable calls that nobody waits for: those of an earlier
+    /// run, and those that took longer than the timeout.
     private func withLateReplies(
         _ take: @escaping @Sendable (RawMessage) async throws -> Void,
         _ body: @escaping @Sendable () async throws -> Void
@@ -102,7 +103,7 @@ struct MethodCaller {
                 for try await late in client.lateReplies(to: method, of: RawMessage.self) {
                     switch late.result {
                     case .success(let reply): try await take(reply)
-                    case .failure(let status): tellStep("a call of an earlier run has failed: \("\(status)".escaped())")
+                    case .failure(let status): tellStep("an earlier call has failed: \("\(status)".escaped())")
                     }
                 }
                 return false

@@ -9,14 +9,15 @@ extension SessionClient {
     /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task
     /// cancels the handler, too.
     ///
-    /// A `durable` call is stored before it is sent. It is handled once, whatever happens to the session or the
-    /// processes of both sides, where the server has a store, too. A timeout, or cancelling the task, ends the waiting
-    /// alone once it is stored: the call goes on, and its reply comes to `lateReplies`.
+    /// A `durable` call is stored before it is sent, and outlives the session and the processes of both sides. Where the
+    /// server has a store, too, it is answered once, and what a handler writes with `context.transaction` of
+    /// `LifelineStore` happens once. Once it is stored, a timeout, or cancelling the task, ends the waiting alone: the
+    /// call goes on, and its reply comes to `lateReplies`.
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
-    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as 0,
-    ///     those over 365 days as 365 days.
+    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as
+    ///     0, those over 365 days as 365 days.
     ///   - delivery: `reliable` or `durable`.
     /// - Throws: `SessionError`: `status` when the handler ended it so, `timedOut`, `cancelled`, `sessionLost`,
     ///   `tooManyInFlight`, `messageRefused`, `malformedMessage`, or why the session has ended: `closedLocally`,
@@ -48,8 +49,8 @@ extension SessionClient {
     /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to
     ///   that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
-    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
-    ///   otherwise.
+    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What
+    ///   its delivery drops is no error otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,

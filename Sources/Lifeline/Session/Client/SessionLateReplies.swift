@@ -11,7 +11,10 @@ public struct SessionLateReply<Reply: DelimitedMessage>: Sendable {
 /// The replies to durable calls of one method that no task waits for, in the order in which they come.
 ///
 /// A reply counts as processed when the next one is asked for, or its loop is left: then it does not come again. It ends
-/// when the client is closed, after what has come. What says which call it answers belongs into the reply.
+/// when the client is closed; replies that nobody has taken by then come to the next client with the store. Have the
+/// handler put an id into the reply, by which the application knows the call.
+///
+/// **Take them, or stop them.** Late replies that wait here hold up the other replies of their method.
 public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendable {
     /// Why the server ended the session.
     public typealias Failure = SessionError
@@ -19,6 +22,10 @@ public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendab
     let client: SessionClient
     let inbox: SessionInbox
     let method: String
+
+    /// Stops to take late replies: those that wait are dropped. Its iterations end. `SessionClient.lateReplies` begins
+    /// anew.
+    public func stop() { client.engine.removeReplyInbox(inbox, for: method) }
 
     /// Goes on with the next reply.
     public func makeAsyncIterator() -> AsyncIterator {

@@ -59,6 +59,20 @@ package struct Outbox: Sendable {
             )
         }
 
+        /// The same with other content.
+        func with(fields: [UInt8], payload: [UInt8]) -> Message {
+            var message = Message(
+                waiter: waiter,
+                isObserved: isObserved,
+                method: method,
+                fields: fields,
+                payload: payload,
+                answers: answers
+            )
+            message.number = number
+            return message
+        }
+
         /// The same, to be stored after all.
         func waiting(as waiter: UInt64) -> Message {
             var message = self
@@ -88,8 +102,9 @@ package struct Outbox: Sendable {
     /// Those that no group has yet, by their waiters.
     private var waiting = SparseQueue<Message>()
     private var waitingByteCount = 0
-    /// How many of them are replies.
-    private var waitingReplyCount = 0
+    /// How many replies wait, or are being stored, and how many bytes they have.
+    private var unstoredReplyCount = 0
+    package private(set) var unstoredReplyByteCount = 0
     /// The group that is being written; nil: none is.
     private var writing: (group: SessionStoreGroup, messages: [Message])?
     /// Those that are stored and not handed out.
@@ -142,14 +157,26 @@ package struct Outbox: Sendable {
     package mutating func append(_ message: Message) {
         waiting.append(message.waiter, message)
         waitingByteCount += message.byteCount
-        if message.answers != nil { waitingReplyCount += 1 }
+        countReply(message, by: 1)
+    }
+
+    private mutating func countReply(_ message: Message, by count: Int) {
+        if message.answers == nil { return }
+        unstoredReplyCount += count
+        unstoredReplyByteCount += count * message.byteCount
+    }
+
+    /// Takes a message out of those that wait.
+    private mutating func removeWaiting(_ waiter: UInt64) -> Message? {
+        guard let message = waiting.remove(waiter) else { return nil }
+        waitingByteCount -= message.byteCount
+        return message
     }
 
     /// Gives up a message. Returns nil where it is being stored, or is.
     package mutating func withdraw(_ waiter: UInt64) -> Message? {
-        guard let message = waiting.remove(waiter) else { return nil }
-        waitingByteCount -= message.byteCount
-        if message.answers != nil { waitingReplyCount -= 1 }
+        guard let message = removeWaiting(waiter) else { return nil }
+        countReply(message, by: -1)
         return message
     }
 
@@ -164,9 +191,7 @@ package struct Outbox: Sendable {
     }
 
     /// Whether replies wait to be stored, or are being stored.
-    package var hasUnstoredReplies: Bool {
-        waitingReplyCount > 0 || writing?.messages.contains { $0.answers != nil } == true
-    }
+    package var hasUnstoredReplies: Bool { unstoredReplyCount > 0 }
 
     /// Whether so much waits to be stored that calls whose replies would wait, too, are better begun later.
     package var isBehind: Bool { waitingByteCount >= Self.groupByteCount }
@@ -178,7 +203,7 @@ package struct Outbox: Sendable {
         guard writing == nil, isLast || storedByteCount < byteLimit else { return nil }
         var (messages, bytes): ([Message], [UInt8]) = ([], [])
         while messages.count < Self.groupCount, bytes.count < Self.groupByteCount, let waiter = waiting.first?.number,
-            var message = withdraw(waiter)
+            var message = removeWaiting(waiter)
         {
             message.number = next + UInt64(messages.count)
             message.append(to: &bytes)
@@ -207,6 +232,7 @@ package struct Outbox: Sendable {
     /// The group is safe. Returns its messages.
     package mutating func groupStored() -> [Message] {
         guard let (group, messages) = writing.take() else { return [] }
+        for message in messages { countReply(message, by: -1) }
         let isNext = readEnd == storedEnd && readyByteCount < Self.pageByteCount
         storedByteCount += group.bytes.count
         (storedEnd, keptNext) = (next, next)
@@ -222,6 +248,7 @@ package struct Outbox: Sendable {
     /// The group could not be stored. Returns its messages.
     package mutating func groupFailed() -> [Message] {
         guard let (_, messages) = writing.take() else { return [] }
+        for message in messages { countReply(message, by: -1) }
         // The numbers stay free.
         if readEnd == storedEnd { readEnd = next }
         storedEnd = next

@@ -198,6 +198,15 @@ extension SessionEngine {
         }
     }
 
+    /// Nobody wants the late replies of a method any more: what waits is dropped.
+    func removeReplyInbox(_ inbox: SessionInbox, for method: String) {
+        change { state, now in
+            guard state.lateReplies[ExactName(method)]?.inbox === inbox else { return }
+            state.lateReplies[ExactName(method)] = nil
+            close(inbox, &state, now: now)
+        }
+    }
+
     /// Nobody wants the pushes of a method any more: what waits is dropped.
     func removeInbox(_ inbox: SessionInbox, for method: String) {
         change { state, now in

@@ -13,7 +13,7 @@ package struct IncomingRequest: Hashable, Sendable {
 
 /// The peer's requests that are processed here. One that is cancelled is among them until its handler is done.
 struct RunningRequests: Sendable {
-    /// A durable call, which has no serial, and goes on where its session ends.
+    /// A durable call, which has no serial, and outlives its session.
     struct DurableCall: Sendable {
         let receipt: SessionMachine.Receipt
         /// Its number in the store of its sender.

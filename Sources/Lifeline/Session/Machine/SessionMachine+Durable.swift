@@ -10,7 +10,7 @@ extension SessionMachine {
         let id: SessionStoreID
         var outbox: Outbox
         /// This side's calls that wait for their replies.
-        var calls = DurableCalls()
+        var calls = OwnDurableCalls()
         var inbound: DurableInbound
         /// The peer's store; nil where it has none: then it cannot know after a restart what it has processed.
         var peer: SessionStoreID?
@@ -119,13 +119,14 @@ extension SessionMachine {
             durability?.roomDeadline = now + Durability.retryDelay
             return false
         }
-        guard let stored = durability?.outbox.takeReady() else { return false }
+        guard var stored = durability?.outbox.takeReady() else { return false }
+        if limit(for: byteCount) != nil { stored = Self.shortened(stored) }
         var message = WaitingMessage(kind: .push, scope: .pushes(stored.method))
         message.number = stored.waiter == 0 ? takeNumber() : stored.waiter
         (message.method, message.payload, message.fields) = (stored.method, stored.payload, stored.fields)
         message.appendDurableField(stored.number)
         (message.delivery, message.isObserved, message.isAwaited) = (.durable, stored.isObserved, false)
-        if limit(for: byteCount) != nil {
+        if limit(for: message.fields.count + message.payload.count) != nil {
             refused(message, now: now, into: &actions)
         } else {
             waiting.append(message)
@@ -140,7 +141,7 @@ extension SessionMachine {
         if number != 0 { durability?.outbox.finished(number, now: now) }
     }
 
-    /// The session is over: what the store does not have is not kept. Who waits for what it has is told.
+    /// The session is over: what the store does not have is not kept. Tells the senders and callers of stored messages.
     mutating func giveUpUnstored(into actions: inout [Action]) {
         for message in durability?.outbox.withdrawAll() ?? [] {
             actions.append(.messageEnded(number: message.waiter, .unsent))
@@ -152,9 +153,10 @@ extension SessionMachine {
         for asker in durability?.calls.removeStored() ?? [] { actions.append(.durableCallEnded(asker, .kept)) }
     }
 
-    /// There may be room for stored messages.
+    /// There may be room for stored messages, and for the peer's calls.
     mutating func roomTimerFired(now: MonotonicTime) {
         if let deadline = durability?.roomDeadline, deadline <= now { durability?.roomDeadline = nil }
+        if let deadline = heldCalls.deadline, deadline <= now { heldCalls.deadline = nil }
     }
 
     // MARK: What the store is to do
@@ -186,6 +188,7 @@ extension SessionMachine {
     /// All changes of the last commit are safe.
     package mutating func committed(now: MonotonicTime, into actions: inout [Action]) {
         durability?.removing = nil
+        heldCalls.deadline = nil
         // Nobody waits for replies.
         for message in durability?.outbox.groupStored() ?? [] where message.answers == nil {
             durability?.calls.stored(message.waiter, as: message.number)
@@ -256,8 +259,10 @@ extension SessionMachine {
     var storeDeadline: MonotonicTime? {
         guard let durability else { return nil }
         let removal = durability.removing == nil ? durability.outbox.nextDeadline : nil
-        let call = life.isOver ? nil : durability.calls.nextDeadline
-        return .earliest(.earliest(durability.retryDeadline ?? removal, durability.roomDeadline), call)
+        let work = durability.retryDeadline ?? removal
+        // One that is over sends nothing, and nobody waits there.
+        if life.isOver { return work }
+        return .earliest(.earliest(work, durability.roomDeadline), durability.calls.nextDeadline)
     }
 
     // MARK: The peer's

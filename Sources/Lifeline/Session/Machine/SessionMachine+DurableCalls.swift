@@ -7,7 +7,7 @@ extension SessionMachine {
     /// Asks durably: the call is stored before it is sent, and both survive the process.
     ///
     /// - Parameters:
-    ///   - deadline: until when the asker waits; nil: as long as it takes. The call goes on behind that.
+    ///   - deadline: until when the asker waits; nil: as long as it takes. The call goes on after that.
     ///   - asker: comes back with the reply, or with `durableCallEnded`.
     /// - Returns: `waits` with the number by which `cancelDurableCall` knows it, or why it is not begun.
     package mutating func callDurably(
@@ -42,9 +42,10 @@ extension SessionMachine {
         actions.append(.durableCallEnded(asker, outcome))
     }
 
-    /// A stored message cannot be sent, which may be a call.
-    mutating func refusedCall(_ message: WaitingMessage, into actions: inout [Action]) {
-        if message.durable != 0 { endCall(message.number, .refused, into: &actions) }
+    /// A stored message cannot be sent: where it is a call that somebody waits for, it ends.
+    mutating func endRefusedCall(_ message: WaitingMessage, into actions: inout [Action]) {
+        guard message.durable != 0, let asker = durability?.calls.answered(message.durable) else { return }
+        actions.append(.durableCallEnded(asker, .refused))
     }
 
     mutating func callTimersFired(now: MonotonicTime, into actions: inout [Action]) {
@@ -53,33 +54,38 @@ extension SessionMachine {
             _ = durability?.outbox.withdraw(number)
             endCall(number, nil, into: &actions)
         }
-        if let deadline = heldCalls.deadline, deadline <= now { heldCalls.deadline = nil }
     }
 
     // MARK: The peer's
 
-    /// A push has come that is more than that.
+    /// Receives a push that is a durable call, or the reply to one.
     @inline(never)
     mutating func receiveCallOrReply(
         _ message: InboundMessage,
         _ receipt: Receipt
     ) throws(SessionViolation) -> Arrival? {
+        // Only clients call.
+        guard message.isReply == (role == .client), message.isReply || message.durable != 0 else {
+            throw .callOrReply
+        }
         if message.isReply {
             return .reply(message, receipt, asker: durability?.calls.answered(message.replyNumber))
         }
-        if message.durable == 0 { throw .callNotDurable }
         heldCalls.append(HeldCalls.Call(receipt: receipt, body: [UInt8](message.body)))
         return nil
     }
 
     /// Whether calls wait to be begun: see `beginHeldCall`.
     @inline(__always)
-    package var hasHeldCalls: Bool { !heldCalls.isEmpty && heldCalls.deadline == nil && !life.isOver }
+    package var hasHeldCalls: Bool {
+        // One that is about to end begins none: they come again.
+        !heldCalls.isEmpty && heldCalls.deadline == nil && !life.isOver && !life.isClosing
+    }
 
     /// How much the session must hold before it begins one; nil when it holds enough.
     package var lackingToBeginCall: SessionNeed? { lacking(0, handlerCount: 1) }
 
-    /// Begins to process the call that has waited longest, where it may: `body` is told, and `reply` to it, or say that
+    /// Begins to process the call that has waited longest, and calls `body` with it: answer with `respond`, or say that
     /// it is `abandoned`. Returns false where none may begin.
     package mutating func beginHeldCall(now: MonotonicTime, _ body: (IncomingRequest, InboundMessage) -> Void) -> Bool {
         guard hasHeldCalls, let call = heldCalls.first, running.count < options.maximumRunningCount else {
@@ -118,6 +124,7 @@ extension SessionMachine {
     package mutating func abandoned(_ request: IncomingRequest, now: MonotonicTime, into actions: inout [Action]) {
         guard running.durableCall(request) != nil else { return }
         _ = running.end(request)
+        heldCalls.deadline = nil
         endIfDone(now: now, into: &actions)
     }
 
@@ -137,6 +144,7 @@ extension SessionMachine {
         let isSmall = content.byteCount <= SessionOptions.smallResponseByteCount
         if !isSmall, !mayKeep(content.byteCount + SessionSize.frameOverhead) { return .refused(.serverMemory) }
         _ = running.end(request)
+        heldCalls.deadline = nil
         defer { endIfDone(now: now, into: &actions) }
         let number = takeNumber()
         if let mark = durability?.inbound.answered(call.receipt.durablePlace) {
@@ -168,6 +176,25 @@ extension SessionMachine {
         var fields: [UInt8] = []
         appendReply(to: number, [], into: &fields)
         return Outbox.Message(waiter: 0, isObserved: false, method: method, fields: fields, payload: payload).replyBytes
+    }
+
+    /// A stored message that is too long to be sent: where it is a reply, a status in its place.
+    static func shortened(_ stored: Outbox.Message) -> Outbox.Message {
+        let number = stored.fields.withUnsafeBytes { bytes -> UInt64? in
+            guard let message = try? InboundMessage(.push, bytes), message.isReply else { return nil }
+            return message.replyNumber
+        }
+        guard let number else { return stored }
+        var (response, fields): ([UInt8], [UInt8]) = ([], [])
+        // Internal: as for a response that is too long.
+        FieldWriter.statusFields(
+            status: 13,
+            message: "The reply was stored, and is larger than what the client takes.",
+            details: [],
+            into: &response
+        )
+        appendReply(to: number, response, into: &fields)
+        return stored.with(fields: fields, payload: [])
     }
 
     private static func appendReply(to number: UInt64, _ response: [UInt8], into fields: inout [UInt8]) {

@@ -163,7 +163,7 @@ extension SessionMachine {
     mutating func refused(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
         forgetWaiting(message)
         finishedDurable(message.durable, now: now)
-        refusedCall(message, into: &actions)
+        endRefusedCall(message, into: &actions)
         if let call = message.answers { finish(call, now: now) }
         let isTold = message.number != 0 && (message.isAwaited || message.isObserved)
         switch message.kind {

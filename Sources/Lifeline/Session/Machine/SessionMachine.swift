@@ -211,7 +211,7 @@ package struct SessionMachine: ~Copyable {
     /// The bytes that it keeps, in both directions, as windows and limits count them.
     package var keptByteCount: Int {
         keptSize.byteCount + inbound.unprocessedSize.byteCount + unplacedSize.byteCount + running.byteCount
-            + peerMethodByteCount
+            + peerMethodByteCount + (durability?.outbox.unstoredReplyByteCount ?? 0)
     }
 
     /// The size of all messages that are kept for the peer.

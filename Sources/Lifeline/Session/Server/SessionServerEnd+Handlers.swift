@@ -9,17 +9,20 @@ extension SessionServerEnd {
     nonisolated(nonsending) func handle(_ request: InboundRequest) async {
         let found = request.method.map { methods[$0] }
         // Interceptors see those that nobody handles, too.
-        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(request.name)
+        let method = found.flatMap { $0.takes(request) ? $0 : nil } ?? .unimplemented(request.name)
         let context = context(of: request, method)
         do {
-            if request.request.isDurable, method.kind != .unary {
-                throw SessionStatus(.unimplemented, "Only calls with one reply can be durable.")
-            }
             let reply: SessionReply
             if interceptors.isEmpty {
                 reply = SessionReply(payload: try await method.handle(request.payload, context))
             } else {
-                reply = try await intercept(request.payload, method, context, isImplemented: found != nil)
+                reply = try await intercept(
+                    request.payload,
+                    method,
+                    context,
+                    isImplemented: found != nil,
+                    delivery: request.request.isDurable ? .durable : .reliable
+                )
             }
             respond(to: request.request, of: method.name, with: .success(reply))
         } catch {
@@ -35,13 +38,15 @@ extension SessionServerEnd {
         _ payload: [UInt8],
         _ method: SessionMethod,
         _ context: SessionContext,
-        isImplemented: Bool = true
+        isImplemented: Bool = true,
+        delivery: SessionDelivery = .reliable
     ) async throws -> SessionReply {
         let call = SessionCall(
             method.name,
             method.kind,
             metadata: context.metadata,
             timeout: context.deadline.map { $0 - engine.clock.now },
+            delivery: delivery,
             isImplemented: isImplemented,
             payload: payload
         )

@@ -103,8 +103,8 @@ public final class SessionServerEnd: Sendable {
     ///   - method: `package.Service/Method`.
     ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
-    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
-    ///   otherwise.
+    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What
+    ///   its delivery drops is no error otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,

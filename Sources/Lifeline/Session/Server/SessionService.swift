@@ -263,7 +263,12 @@ extension SessionMethod {
     static func unimplemented(_ name: String) -> SessionMethod {
         SessionMethod(name, .unary, RawMessage.self, RawMessage.self) { _, _ in
             // The name is the client's, and may be long.
-            throw SessionStatus(.unimplemented, "There is no method \(name.escaped(limit: 100)) to ask.")
+            throw SessionStatus(.unimplemented, "There is no method \(name.escaped(limit: 100)) to ask like this.")
         }
+    }
+
+    /// Whether a request can be one of it: pushes are not asked, and a durable call has one message and one reply.
+    func takes(_ request: InboundRequest) -> Bool {
+        kind != .push && (kind == .unary || !request.request.isDurable)
     }
 }

@@ -144,7 +144,7 @@ package struct InboundMessage {
         }
     }
 
-    /// Appends the fields again that have a push ask for a reply, or be one.
+    /// Appends the fields of a call or a reply as they came, for another frame.
     func appendCallFields(to fields: inout [UInt8]) {
         FieldWriter.appendField(FrameKind.callField, isCall ? 1 : 0, to: &fields)
         guard isReply else { return }

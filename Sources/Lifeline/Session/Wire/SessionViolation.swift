@@ -34,8 +34,8 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case tooManyDurable
     /// The number of a durable message has more than 63 bits.
     case durableNumber
-    /// A push that is not durable asks for a reply.
-    case callNotDurable
+    /// It sent a call in a push that is not durable, or it is a server and sent a call, or a client and sent a reply.
+    case callOrReply
     /// It has not acknowledged thousands of urgent frames, which are processed as they come.
     case urgentFramesUnacknowledged
     /// It takes frames of so many bytes only.
@@ -74,7 +74,7 @@ package enum SessionViolation: Error, Hashable, Sendable {
         case .undecodable(let reason): "A frame cannot be taken: \(reason)"
         case .tooManyEntries: "A message has more metadata or details than one may have."
         case .tooManyDurable: "More durable messages are under way, or more of their numbers left out, than may be."
-        case .callNotDurable: "A push that is not durable asks for a reply."
+        case .callOrReply: "A push asked for a reply and was not durable, or a server asked, or a client replied."
         case .durableNumber: "The number of a durable message has more than 63 bits."
         case .frameLimit(let count): "The longest frame that it takes has \(count) bytes, which is less than 4 KiB."
         case .urgentFramesUnacknowledged: "Thousands of urgent frames were not acknowledged."

@@ -53,6 +53,9 @@ import Testing
             return true
         }
 
+        /// All sessions of a server keep as much as they may.
+        func waitForRoom() { machine.durability?.roomDeadline = now + .seconds(1) }
+
         func close() { act { machine.close(now: now, into: &$0) } }
 
         func end() { act { machine.end(.abandoned, now: now, into: &$0) } }
@@ -121,6 +124,15 @@ import Testing
         #expect(client.ended == ["unsent", "kept", "session"])
         client.committed()
         #expect(client.ended == ["unsent", "kept", "session", "kept"])
+    }
+
+    /// What an ended session has to do is with its store alone.
+    @Test func anEndedSessionHasNoOtherTimers() throws {
+        let client = try Client()
+        #expect(client.call(deadline: .seconds(1)) != nil)
+        client.waitForRoom()
+        client.end()
+        #expect(!client.timerFired(after: .seconds(3_600)))
     }
 
     /// Their numbers are not given to other messages.

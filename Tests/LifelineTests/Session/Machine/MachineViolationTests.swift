@@ -38,6 +38,29 @@ import Testing
 
     private let noMessage = SessionViolation.undecodable("It is no protobuf message.")
 
+    // MARK: Durable calls
+
+    /// Only clients call, and only servers reply.
+    @Test func callsAndRepliesOfTheWrongSide() {
+        let call = Frame.push(1, Frame.number(4, 1) + Frame.number(5, 1))
+        let reply = Frame.push(1, Frame.bytes(6, Frame.number(1, 1)))
+        let notDurable = Frame.push(1, Frame.number(5, 1))
+        #expect(violation(.server, [Self.name, reply]) == .callOrReply)
+        #expect(violation(.server, [Self.name, notDurable]) == .callOrReply)
+        #expect(violation(.client, [Self.name, call]) == .callOrReply)
+        // In the same read as the end of the session.
+        #expect(violation(.client, [Self.name, call, Frame.goodbye(6)]) == .callOrReply)
+        #expect(violation(.server, [Self.name, call]) == nil)
+        #expect(violation(.client, [Self.name, reply]) == nil)
+    }
+
+    @Test func repliesThatCannotBeRead() {
+        func reply(_ fields: [UInt8]) -> [UInt8] { Frame.push(1, Frame.bytes(6, fields)) }
+        #expect(violation(.client, [Self.name, reply([0x08])]) == noMessage)
+        #expect(violation(.client, [Self.name, reply(Frame.bytes(3, [0xFF]))]) != nil)
+        #expect(violation(.client, [Self.name, reply(Frame.metadata(5, count: 129))]) == .tooManyEntries)
+    }
+
     // MARK: What a violation causes
 
     @Test func aServerEndsItsSession() {

@@ -1,7 +1,7 @@
 internal import LifelineCore
 
 /// The durable calls of this side that somebody waits for, until they are answered.
-struct DurableCalls: Sendable {
+struct OwnDurableCalls: Sendable {
     private struct Call: Sendable {
         let asker: SessionMachine.Asker
         let deadline: MonotonicTime?
