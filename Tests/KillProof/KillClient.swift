@@ -8,8 +8,8 @@ import LifelineWellKnownTypes
 import Logging
 import Synchronization
 
-/// The client that is killed. It pushes until it is told how many messages are to be stored, and there are so many; then
-/// it waits until all are processed, and says that it is done. It ends with its input.
+/// The client that is killed. It pushes and calls until it is told how many messages there are to be, and there are so
+/// many; then it waits until all are processed, and says that it is done. It ends with its input.
 struct KillClient: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "client", shouldDisplay: false)
 
@@ -17,7 +17,8 @@ struct KillClient: AsyncParsableCommand {
     @Option(help: "How many clients there were before.") var number: Int
 
     /// Each has one message under way, so that those of a method have an order.
-    static let methods = (0..<32).map { "kill.Work/\($0)" }
+    static let pushMethods = (0..<16).map { "kill.Push/\($0)" }
+    static let callMethods = (0..<16).map { "kill.Call/\($0)" }
     /// The numbers of a method's messages are above those of the client before.
     private static let numbersPerClient = 1_000_000
 
@@ -40,8 +41,8 @@ struct KillClient: AsyncParsableCommand {
             let endpoint = try Endpoint(files.endpoint)
             try await withSessionClient(to: endpoint, configuration: configuration, logger: .quiet) { client in
                 try await withThrowingDiscardingTaskGroup { group in
-                    for method in Self.methods {
-                        group.addTask { try await Self.push(method, behind: number, client, record, goal) }
+                    for method in Self.pushMethods + Self.callMethods {
+                        group.addTask { try await Self.send(method, behind: number, client, record, goal) }
                     }
                 }
             }
@@ -59,7 +60,8 @@ struct KillClient: AsyncParsableCommand {
         let count = Atomic(0)
     }
 
-    private static func push(
+    /// Pushes, or calls where the method is one that replies.
+    private static func send(
         _ method: String,
         behind number: Int,
         _ client: SessionClient,
@@ -71,7 +73,14 @@ struct KillClient: AsyncParsableCommand {
             let goal = goal.count.load(ordering: .sequentiallyConsistent)
             if goal > 0, record.count >= goal { return }
             message += 1
-            try await client.push(method, Google_Protobuf_Int64Value(Int64(message)), delivery: .durable)
+            let number = Google_Protobuf_Int64Value(Int64(message))
+            if callMethods.contains(method) {
+                let reply: Google_Protobuf_Int64Value =
+                    try await client.call(method, number, timeout: nil, delivery: .durable)
+                guard reply == number else { throw FaultFailure("\(method) \(message) has the reply \(reply.value).") }
+            } else {
+                try await client.push(method, number, delivery: .durable)
+            }
             try record.add("\(method) \(message)")
         }
     }
@@ -86,7 +95,7 @@ extension Logger {
     }
 }
 
-/// What the client was told is stored: a file that survives the process.
+/// What the client was told is stored, or was answered: a file that survives the process.
 final class KillRecord: Sendable {
     private let file: Int32
     private let lineCount: Mutex<Int>

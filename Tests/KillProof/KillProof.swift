@@ -12,15 +12,18 @@ import LifelineTestSupport
         commandName: "scripts/kills",
         abstract: "Kills a client and a server of durable messages, and counts what that does to the messages.",
         discussion: """
-            A client pushes durable messages of 32 methods to a server, each a process with a store of its own. The \
-            server's handlers write each message to its database, in a transaction with the mark that it was processed. \
-            Meanwhile one of the two, or both at once, are killed with SIGKILL, and started again with their stores.
+            A client sends durable messages of 32 methods to a server, each a process with a store of its own: half of \
+            them pushes, half of them calls. The server's handlers write each message to its database, in a transaction \
+            with the mark that it was processed, and with the reply. Meanwhile one of the two, or both at once, are killed with SIGKILL, \
+            and started again with their stores.
 
-            In the end each message that the client was told is stored must be in the database once, those of a method \
-            in their order. If that is so, the status is 0; else it is 1, and it is said what was wrong and where the \
-            files are. The last line has the totals.
+            In the end each push that the client was told is stored, and each call that was answered, must be in the \
+            database once, the pushes of a method in their order. If that is so, the status is 0; else it is 1, and it \
+            is said what was wrong and where the files are. The last line has the totals.
 
-            A kill loses nothing that a process has given to the kernel. What a loss of power does is not shown here.
+            A kill loses nothing that a process has given to the kernel. With --power-loss, what a killed process has \
+            written to its database and not synchronized is kept, lost, or torn, each write by chance. A file that was \
+            deleted does not come back, and none loses its name.
             """,
         subcommands: [KillClient.self, KillServer.self]
     )
@@ -28,6 +31,7 @@ import LifelineTestSupport
     @Option(help: "How many messages are stored at least.") var messages = 100_000
     @Option(help: "How often a process is killed.") var kills = 500
     @Option(help: "When and which.") var seed: UInt64 = 1
+    @Flag(help: "Have each kill lose what was not synchronized.") var powerLoss = false
 
     func validate() throws {
         guard messages >= 0, kills >= 0 else { throw ValidationError("There can be no fewer than 0.") }
@@ -37,9 +41,20 @@ import LifelineTestSupport
         let folder = FileManager.default.temporaryDirectory.appending(path: "kills-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let files = KillFiles(folder: folder.path)
-        var problems: [String] = []
+        var (problems, lostWriteCount) = ([String](), 0)
         do {
-            try await KillRun(files: files, messageCount: messages, killCount: kills, seed: seed).run()
+            let run = KillRun(
+                files: files,
+                messageCount: messages,
+                killCount: kills,
+                seed: seed,
+                losesPower: powerLoss
+            )
+            if powerLoss {
+                let library = ProcessInfo.processInfo.environment["LIFELINE_POWER_LOSS_LIBRARY"] ?? "power_loss.so"
+                try PowerLoss.record(in: folder.path, with: library)
+            }
+            lostWriteCount = try await run.run()
         } catch {
             problems.append("\(error)")
         }
@@ -51,7 +66,7 @@ import LifelineTestSupport
             let lines = ["FAILED, with seed \(seed):"] + problems + ["The files are in \(folder.path)"]
             FileHandle.standardError.write(Data((lines.joined(separator: "\n") + "\n").utf8))
         }
-        print("\(kills) kills, \(tally.line)")
+        print("\(kills) kills\(powerLoss ? " with \(lostWriteCount) writes lost" : ""), \(tally.line)")
         if !problems.isEmpty { throw ExitCode.failure }
     }
 }
@@ -73,19 +88,22 @@ struct KillRun {
     let messageCount: Int
     let killCount: Int
     let seed: UInt64
+    let losesPower: Bool
 
     /// After which time it is given up: far longer than the slowest disk takes.
     private static let patience = Duration.seconds(120)
 
-    func run() async throws {
+    /// Returns how many writes were lost.
+    func run() async throws -> Int {
         var random = SeededGenerator(seed: seed)
+        var lostWriteCount = 0
         var (server, client) = (try server(), try client(0))
         for kill in 1...max(killCount, 1) where killCount > 0 {
             // Some come before a process has done anything.
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...400, using: &random)))
             let which = Int.random(in: 0..<3, using: &random)
-            if which != 0 { try await self.kill(client) }
-            if which != 1 { try await self.kill(server) }
+            if which != 0 { lostWriteCount += try await self.kill(client, files.clientStore, &random) }
+            if which != 1 { lostWriteCount += try await self.kill(server, files.serverStore, &random) }
             if which != 1 { server = try self.server() }
             if which != 0 { client = try self.client(kill) }
             if kill % 50 == 0 { FileHandle.standardError.write(Data("\(kill) kills\n".utf8)) }
@@ -96,11 +114,14 @@ struct KillRun {
             let status = try await program.finish()
             if status != 0 { throw FaultFailure("A program ended with status \(status).") }
         }
+        return lostWriteCount
     }
 
-    private func kill(_ program: LineProgram) async throws {
+    /// Returns how many of its writes were lost.
+    private func kill(_ program: LineProgram, _ store: String, _ random: inout SeededGenerator) async throws -> Int {
         try program.signal(SIGKILL)
         _ = try await program.waitForEnd()
+        return losesPower ? try PowerLoss.strike(store, using: &random) : 0
     }
 
     private func server() throws -> LineProgram {

@@ -25,17 +25,25 @@ struct KillServer: AsyncParsableCommand {
         }
         var configuration = SessionServerConfiguration()
         configuration.store = store
-        let methods = KillClient.methods.map { method in
+        let pushes = KillClient.pushMethods.map { method in
             SessionMethod.push(method) { (number: Google_Protobuf_Int64Value, context) async throws in
                 try await context.transaction { db in
                     try db.execute(sql: "INSERT INTO effects VALUES (?, ?)", arguments: [method, number.value])
                 }
             }
         }
+        let calls = KillClient.callMethods.map { method in
+            SessionMethod.unary(method) { (number: Google_Protobuf_Int64Value, context) async throws in
+                try await context.transaction { db in
+                    try db.execute(sql: "INSERT INTO effects VALUES (?, ?)", arguments: [method, number.value])
+                    return number
+                }
+            }
+        }
         try await withSessionServer(
             listeningOn: Endpoint(files.endpoint),
             configuration: configuration,
-            services: [Work(methods: methods)],
+            services: [Work(methods: pushes + calls)],
             logger: .quiet
         ) { _ in
             while try await CommandLines.next() != nil {}

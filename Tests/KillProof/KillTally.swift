@@ -5,7 +5,7 @@ import LifelineStore
 
 /// What became of the messages.
 struct KillTally {
-    /// Those that the client was told are stored.
+    /// Those that the client was told are stored, or were answered.
     private(set) var storedCount = 0
     private(set) var processedCount = 0
     private(set) var lost: [String] = []
@@ -40,7 +40,7 @@ struct KillTally {
             let name = "\(method) \(number)"
             if !seen.insert(name).inserted {
                 doubled.append(name)
-            } else if number < newest[method, default: 0] {
+            } else if number < newest[method, default: 0], !KillClient.callMethods.contains(method) {
                 reordered.append(name)
             } else {
                 newest[method] = number
@@ -56,7 +56,7 @@ struct KillTally {
     }
 
     var line: String {
-        "\(storedCount) messages stored, \(processedCount) processed: "
+        "\(storedCount) messages stored or answered, \(processedCount) processed: "
             + "\(lost.count) lost, \(doubled.count) doubled, \(reordered.count) reordered"
     }
 }
