@@ -5,6 +5,9 @@ package struct DurableInbound: Sendable {
     package struct Mark: Hashable, Sendable {
         package let sender: SessionStoreID
         package let number: UInt64
+
+        /// The number alone: a session has few senders.
+        package func hash(into hasher: inout Hasher) { hasher.combine(number) }
     }
 
     /// A place in the ordinary lane of one of the sessions.

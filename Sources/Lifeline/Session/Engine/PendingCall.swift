@@ -78,13 +78,3 @@ final class PendingCall: Sendable {
         await withQuickContinuation(begin)
     }
 }
-
-/// A push or a part of this side's that somebody waits for.
-struct PendingMessage: Sendable {
-    /// Opens for its sender when it is accepted, or with an error when it will never be; nil when nobody waits.
-    var admission: Latch<SessionError?>?
-    /// Opens for its sender when it is processed, or with an error when it will never be; nil when nobody waits.
-    let processing: Latch<SessionError?>?
-    /// Whether it belongs to a request, and means nothing once that has ended.
-    let isPart: Bool
-}

@@ -229,36 +229,34 @@ extension SessionEngine {
         let end = state.machine.endReason.map { SessionError($0) }
         // A part ends with its request.
         let isNotWaitedFor = message.isPart && outcome == .unsent && end == nil
-        if let admission = message.admission {
-            let error: SessionError? =
+        var error: SessionError?
+        if !message.isAccepted {
+            error =
                 switch outcome {
                 case .unsent: isNotWaitedFor ? nil : end ?? .sessionEnded
                 case .refused: .messageRefused(nil)
                 case .notStored: SessionError(outcome, cause: state.storeError)
                 default: nil
                 }
-            state.effects.append(.open(admission, error))
         }
-        if let processing = message.processing {
+        if message.isObserved, error == nil {
             let cause: (any Error)? =
                 switch outcome {
                 case .unsent, .kept: end
                 case .notStored: state.storeError
                 default: nil
                 }
-            let error = isNotWaitedFor ? .notWaitedFor : SessionError(outcome, cause: cause)
-            state.effects.append(.open(processing, error))
+            error = isNotWaitedFor ? .notWaitedFor : SessionError(outcome, cause: cause)
         }
+        self.end(message, with: error, in: &state)
     }
 
     private func accepted(_ number: UInt64, in state: inout State) {
-        guard let admission = state.messages[number]?.admission else { return }
-        state.effects.append(.open(admission, nil))
-        if state.messages[number]?.processing == nil {
-            state.messages[number] = nil
-        } else {
-            state.messages[number]?.admission = nil
-        }
+        guard let message = state.messages[number] else { return }
+        message.isAccepted = true
+        if message.isObserved, !message.isCancelled { return }
+        state.messages[number] = nil
+        end(message, with: message.isObserved ? .cancelled : nil, in: &state)
     }
 }
 

@@ -144,16 +144,35 @@ extension SessionEngine {
     }
 
     private nonisolated(nonsending) func wait(_ wait: Wait) async throws(SessionError) {
-        if let admission = wait.message.admission { try await waitForAdmission(admission, wait.number) }
-        guard let processing = wait.message.processing else { return }
-        let error: SessionError?
-        do {
-            error = try await processing.wait()
-        } catch {
-            // It stays accepted.
-            throw .cancelled
+        let message = wait.message
+        let error = await withTaskCancellationHandler {
+            await withQuickContinuation { (sender: PendingMessage.Continuation) in
+                let isParked = state.withLock { _ in message.park(sender) }
+                if !isParked { sender.resume(returning: message.error) }
+            }
+        } onCancel: {
+            cancel(wait)
         }
         if let error { throw error }
+    }
+
+    private func cancel(_ wait: Wait) {
+        change { state, now in
+            // One that is accepted stays so, though its sender waits no more until it is processed. While it is being
+            // stored nobody knows whether it will be: then its sender still waits to be told.
+            guard let message = state.messages[wait.number], message === wait.message else { return }
+            guard message.isAccepted || state.machine.withdraw(wait.number, now: now, into: &state.actions) else {
+                message.isCancelled = true
+                return
+            }
+            state.messages[wait.number] = nil
+            end(message, with: .cancelled, in: &state)
+        }
+    }
+
+    /// Tells the sender of a message.
+    func end(_ message: PendingMessage, with error: SessionError?, in state: inout State) {
+        if let sender = message.end(error) { state.effects.append(.resume(sender, error)) }
     }
 
     /// Has the machine take a message that goes its usual way, while the connection is about to ask for what there is
@@ -232,9 +251,9 @@ extension SessionEngine {
     ) -> Result<Wait?, SessionError> {
         switch offer {
         case .accepted(let number):
-            return .success(isObserved ? keep(number, isAdmitted: true, isObserved: true, target, &state) : nil)
+            return .success(isObserved ? keep(number, isAccepted: true, isObserved: true, target, &state) : nil)
         case .waits(let number):
-            return .success(keep(number, isAdmitted: false, isObserved: isObserved, target, &state))
+            return .success(keep(number, isAccepted: false, isObserved: isObserved, target, &state))
         case .dropped:
             state.statistics.droppedPushCount += 1
             guard isObserved else { return .success(nil) }
@@ -267,37 +286,14 @@ extension SessionEngine {
     @inline(never)
     private func keep(
         _ number: UInt64,
-        isAdmitted: Bool,
+        isAccepted: Bool,
         isObserved: Bool,
         _ target: Target,
         _ state: inout State
     ) -> Wait {
-        let message = PendingMessage(
-            admission: isAdmitted ? nil : Latch(),
-            processing: isObserved ? Latch() : nil,
-            isPart: target.isPart
-        )
+        let message = PendingMessage(isAccepted: isAccepted, isObserved: isObserved, isPart: target.isPart)
         state.messages[number] = message
         return Wait(number: number, message: message)
-    }
-
-    private nonisolated(nonsending) func waitForAdmission(
-        _ admission: Latch<SessionError?>,
-        _ number: UInt64
-    ) async throws(SessionError) {
-        let error = await withTaskCancellationHandler {
-            await admission.waitUninterrupted()
-        } onCancel: {
-            change { state, now in
-                // One that was accepted meanwhile stays so, though whoever waits may not have heard of it.
-                guard state.messages[number]?.admission != nil,
-                    state.machine.withdraw(number, now: now, into: &state.actions)
-                else { return }
-                state.messages[number] = nil
-                state.effects.append(.open(admission, .cancelled))
-            }
-        }
-        if let error { throw error }
     }
 
     /// No part of a request of this side's follows.

@@ -125,7 +125,7 @@ final class SessionEngine: Sendable {
     /// An effect of an event, which runs after the lock is released.
     enum Effect {
         case resolve(PendingCall, PendingCall.Outcome)
-        case open(Latch<SessionError?>, SessionError?)
+        case resume(PendingMessage.Continuation, SessionError?)
         case wake(Waiter)
         case begin(InboundRequest)
         case doSynchronousWork((any TaskExecutor)?)
@@ -274,7 +274,7 @@ final class SessionEngine: Sendable {
     private func run(_ effect: Effect, _ owner: (any SessionOwner)?) {
         switch effect {
         case .resolve(let call, let outcome): call.resolve(with: outcome)
-        case .open(let latch, let error): latch.open(with: error)
+        case .resume(let sender, let error): sender.resume(returning: error)
         case .wake(let waiter): waiter.resume()
         case .begin(let request): owner?.begin(request)
         case .doSynchronousWork(let executor):

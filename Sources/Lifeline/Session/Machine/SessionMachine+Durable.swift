@@ -128,12 +128,19 @@ extension SessionMachine {
         (message.delivery, message.isObserved, message.isAwaited) = (.durable, stored.isObserved, false)
         if limit(for: message.fields.count + message.payload.count) != nil {
             refused(message, now: now, into: &actions)
-        } else {
+        } else if !logAtOnce(message, now: now) {
             waiting.append(message)
             waiting.makeReady(message.scope)
             admitWaiting(now: now, into: &actions)
         }
         return true
+    }
+
+    /// Brings a stored message into the log where it need not wait. Returns false where it has to.
+    private mutating func logAtOnce(_ message: WaitingMessage, now: MonotonicTime) -> Bool {
+        !waiting.isWaiting(in: message.scope) && !waiting.hasReady && !isHeld(message.scope, serial: 0)
+            && hasRoom(for: message.cost + Self.detailsOverhead) && methodNumber(message.method) != nil
+            && log(message, now: now)
     }
 
     /// A durable message is processed, or given up: the store needs it no more.
@@ -331,8 +338,8 @@ extension SessionMachine {
     }
 
     /// The durable message that came in a session at a place, and is not processed; nil: it is not durable.
-    package func durableMessage(_ session: UInt64, _ place: UInt64) -> DurableInbound.Mark? {
-        durability?.inbound.message(at: DurableInbound.Place(session: session, place: place))
+    package func durableMessage(_ place: DurableInbound.Place) -> DurableInbound.Mark? {
+        durability?.inbound.message(at: place)
     }
 
     /// The handler of a message has marked it in the store.

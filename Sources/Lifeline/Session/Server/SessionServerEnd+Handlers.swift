@@ -62,7 +62,6 @@ extension SessionServerEnd {
             method: method.name,
             metadata: request.metadata,
             deadline: request.deadline,
-            durableMessage: request.request.isDurable ? engine.durableCall(request.request) : nil,
             session: self,
             request: request.request,
             parts: request.parts
@@ -90,8 +89,8 @@ extension SessionServerEnd {
             do {
                 _ = try pushes.withPayload(index) { payload in
                     if metadata.isEmpty, storeID == nil { return try method.handleNow?(payload, context) }
-                    let durable = engine.durableMessage(pushes.session, pushes.entries[index].place)
-                    return try method.handleNow?(payload, context.with(metadata, durable))
+                    let place = DurableInbound.Place(session: pushes.session, place: pushes.entries[index].place)
+                    return try method.handleNow?(payload, context.with(metadata, place))
                 }
             } catch {
                 pushFailed(method.name, error)
