@@ -357,7 +357,8 @@ package final class DurableScenario {
     }
 
     private func giveUpCall() {
-        guard let (id, asker) = clientParty.asked.randomElement(using: &random) else { return }
+        guard let id = clientParty.asked.keys.sorted().randomElement(using: &random), let asker = clientParty.asked[id]
+        else { return }
         note("the client gives \(asker.note) up")
         ended(asker, nil)
         client.cancelDurableCall(id, now: now)
