@@ -30,8 +30,9 @@ extension SessionContext {
                 message: "The server has no SQLiteSessionStore. Set SessionServerConfiguration.store."
             )
         }
-        let result = try await store.write(marking: durableMessage, body)
-        durableMessage?.wasMarked()
+        let message = durableMessage
+        let result = try await store.write(marking: message, body)
+        message?.wasMarked()
         return result
     }
 }

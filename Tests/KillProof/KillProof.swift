@@ -14,8 +14,8 @@ import LifelineTestSupport
         discussion: """
             A client sends durable messages of 32 methods to a server, each a process with a store of its own: half of \
             them pushes, half of them calls. The server's handlers write each message to its database, in a transaction \
-            with the mark that it was processed, and with the reply. Meanwhile one of the two, or both at once, are killed with SIGKILL, \
-            and started again with their stores.
+            with the mark that it was processed, and with the reply. Meanwhile one of the two, or both at once, are \
+            killed with SIGKILL, and started again with their stores.
 
             In the end each push that the client was told is stored, and each call that was answered, must be in the \
             database once, the pushes of a method in their order. If that is so, the status is 0; else it is 1, and it \

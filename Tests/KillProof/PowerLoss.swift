@@ -54,7 +54,7 @@ enum PowerLoss {
             }
         }
         for name in [path, path + ".durable"] { try Data(content).write(to: URL(filePath: name)) }
-        // It may be read by its owner alone, or is not taken.
+        // The store refuses files that others can read.
         chmod(path, 0o600)
         unlink(path + ".unsynced")
         return lostCount

@@ -1,5 +1,7 @@
 // Records what a process writes to databases and has not synchronized, so that a loss of power can be played: see
-// scripts/kills --power-loss. It is preloaded (LD_PRELOAD), and stands before the C library's functions that SQLite calls.
+// scripts/kills --power-loss. It is preloaded (LD_PRELOAD), and stands before the functions of the C library by which
+// SQLite changes files on Linux: open64, close, write, pwrite64, ftruncate64, fdatasync, fsync, unlink. Writes by other
+// functions, and to mapped memory, are not recorded.
 //
 // Beside each file FILE below the folder LIFELINE_POWER_LOSS whose name has ".sqlite" in it:
 //   FILE.durable   its content as it was synchronized last
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,7 +56,9 @@ static int (*real_ftruncate64)(int, off64_t);
 static int (*real_fdatasync)(int);
 static int (*real_unlink)(const char *);
 
-__attribute__((constructor)) static void find_functions(void) {
+// Called first in each function here, as libraries that are loaded earlier may call them before this one is set up.
+static void find_functions(void) {
+    if (real_unlink) return;
     *(void **)&real_open64 = dlsym(RTLD_NEXT, "open64");
     *(void **)&real_close = dlsym(RTLD_NEXT, "close");
     *(void **)&real_write = dlsym(RTLD_NEXT, "write");
@@ -65,6 +70,8 @@ __attribute__((constructor)) static void find_functions(void) {
 
 static void fail(const char *what, const char *path) {
     fprintf(stderr, "power_loss: %s %s: %s\n", what, path, strerror(errno));
+    // Whatever handles it could wait for the lock.
+    signal(SIGABRT, SIG_DFL);
     abort();
 }
 
@@ -87,7 +94,7 @@ static int open_beside(const char *path, const char *end, int flags) {
 }
 
 static void remember(int descriptor, const char *path) {
-    if (descriptor < 0 || descriptor >= DESCRIPTOR_LIMIT) return;
+    if (descriptor >= DESCRIPTOR_LIMIT) fail("too many files are open for", path);
     int index = 0;
     while (index < file_count && strcmp(files[index].path, path) != 0) index++;
     if (index == file_count) {
@@ -138,8 +145,9 @@ static void make_durable(File *file) {
 int open64(const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    mode_t mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
+    find_functions();
     int descriptor = real_open64(path, flags, mode);
     if (descriptor >= 0 && is_recorded(path)) {
         pthread_mutex_lock(&lock);
@@ -150,6 +158,7 @@ int open64(const char *path, int flags, ...) {
 }
 
 int close(int descriptor) {
+    find_functions();
     pthread_mutex_lock(&lock);
     if (file(descriptor)) file_of[descriptor] = 0;
     pthread_mutex_unlock(&lock);
@@ -157,16 +166,19 @@ int close(int descriptor) {
 }
 
 ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset) {
+    find_functions();
     pthread_mutex_lock(&lock);
     File *written = file(descriptor);
     if (written) record(written, (Record){WRITTEN, (uint64_t)offset, count}, bytes);
     ssize_t result = real_pwrite64(descriptor, bytes, count, offset);
+    if (written && result != (ssize_t)count) fail("cannot write as much as was recorded to", written->path);
     pthread_mutex_unlock(&lock);
     return result;
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t count) {
-    // Without the lock, which whoever writes an error in `fail` has.
+    find_functions();
+    // Without the lock, so that no other write waits for a database's.
     if (!file(descriptor)) return real_write(descriptor, bytes, count);
     off64_t offset = lseek64(descriptor, 0, SEEK_CUR);
     ssize_t result = pwrite64(descriptor, bytes, count, offset);
@@ -175,6 +187,7 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
 }
 
 int ftruncate64(int descriptor, off64_t length) {
+    find_functions();
     pthread_mutex_lock(&lock);
     File *cut = file(descriptor);
     if (cut) record(cut, (Record){TRUNCATED, (uint64_t)length, 0}, NULL);
@@ -184,6 +197,7 @@ int ftruncate64(int descriptor, off64_t length) {
 }
 
 int fdatasync(int descriptor) {
+    find_functions();
     // All of it under the lock: what another thread writes meanwhile is not synchronized.
     pthread_mutex_lock(&lock);
     int result = real_fdatasync(descriptor);
@@ -200,6 +214,7 @@ int fsync(int descriptor) { return fdatasync(descriptor); }
 
 // What is gone does not come back.
 int unlink(const char *path) {
+    find_functions();
     if (is_recorded(path)) {
         char name[1100];
         pthread_mutex_lock(&lock);

@@ -50,8 +50,7 @@ struct CallTally {
     }
 }
 
-/// What `call --count --json` prints: numbers of calls, and times in seconds. `late` are
-/// replies to earlier calls.
+/// What `call --count --json` prints: numbers of calls, and times in seconds. `late` are replies to earlier calls.
 struct CallReport: Encodable {
     let calls: Int
     let inDoubt: Int

@@ -23,8 +23,8 @@ public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendab
     let inbox: SessionInbox
     let method: String
 
-    /// Stops to take late replies: those that wait are dropped. Its iterations end. `SessionClient.lateReplies` begins
-    /// anew.
+    /// Stops taking late replies: those that wait are dropped, and all iterations over the method's end.
+    /// `SessionClient.lateReplies` begins anew.
     public func stop() { client.engine.removeReplyInbox(inbox, for: method) }
 
     /// Goes on with the next reply.

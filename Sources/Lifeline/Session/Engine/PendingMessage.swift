@@ -19,9 +19,9 @@ final class PendingMessage: Sendable {
     /// Whether it belongs to a request, and means nothing once that has ended.
     let isPart: Bool
 
-    // All are touched under the lock of the engine only, and so need none of their own.
+    // All are changed under the lock of the engine only, and an ended stage changes no more: they need no lock of their own.
     @exclusivity(unchecked) nonisolated(unsafe) var isAccepted: Bool
-    /// Whether its sender would wait no more, and has to until it is accepted or not.
+    /// Whether its sender was cancelled, and still waits to hear whether it was stored.
     @exclusivity(unchecked) nonisolated(unsafe) var isCancelled = false
     @exclusivity(unchecked) private nonisolated(unsafe) var stage = Stage.new
 
@@ -32,7 +32,7 @@ final class PendingMessage: Sendable {
     /// Whether its sender is told already.
     var hasEnded: Bool { if case .ended = stage { true } else { false } }
 
-    /// Has its sender wait. Returns false where that is told already: resume it with `error`.
+    /// Keeps the sender's continuation. Returns false where the outcome is known: resume it with `error`.
     func park(_ continuation: Continuation) -> Bool {
         if hasEnded { return false }
         stage = .waiting(continuation)

@@ -315,8 +315,7 @@ extension SessionEngine {
     func giveBack(_ messages: TakenMessages) -> Bool {
         change(isOneOfMany: true) { state, _ in
             let (inbox, run) = (messages.inbox, messages.run)
-            let place = DurableInbound.Place(session: run.session, place: run.entries[run.head].place)
-            guard state.machine.durableMessage(place) != nil else { return false }
+            guard state.machine.durableMessage(run.session, run.entries[run.head].place) != nil else { return false }
             inbox.forget(messages)
             let isLeftover = run.session != state.machine.session
             guard inbox.putBack(run, from: run.head, isLeftover: isLeftover) else { return true }

@@ -22,15 +22,15 @@ extension SessionEngine {
     }
 
     /// The durable message that came in a session at a place; nil where it is not durable.
-    func durableMessage(_ place: DurableInbound.Place) -> SessionDurableMessage? {
-        let mark = state.withLock { $0.machine.durableMessage(place) }
+    func durableMessage(_ session: UInt64, _ place: UInt64) -> SessionDurableMessage? {
+        let mark = state.withLock { $0.machine.durableMessage(session, place) }
         return mark.map { mark in
             SessionDurableMessage(
                 sender: mark.sender,
                 number: mark.number,
                 isCall: false,
                 method: "",
-                place: place,
+                place: DurableInbound.Place(session: session, place: place),
                 engine: self
             )
         }

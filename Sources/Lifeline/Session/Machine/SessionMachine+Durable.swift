@@ -119,14 +119,10 @@ extension SessionMachine {
             durability?.roomDeadline = now + Durability.retryDelay
             return false
         }
-        guard var stored = durability?.outbox.takeReady() else { return false }
-        if limit(for: byteCount) != nil { stored = Self.shortened(stored) }
-        var message = WaitingMessage(kind: .push, scope: .pushes(stored.method))
-        message.number = stored.waiter == 0 ? takeNumber() : stored.waiter
-        (message.method, message.payload, message.fields) = (stored.method, stored.payload, stored.fields)
-        message.appendDurableField(stored.number)
-        (message.delivery, message.isObserved, message.isAwaited) = (.durable, stored.isObserved, false)
-        if limit(for: message.fields.count + message.payload.count) != nil {
+        guard let stored = durability?.outbox.takeReady() else { return false }
+        var message = waitingMessage(of: stored)
+        if limit(for: message.contentByteCount) != nil { message = waitingMessage(of: Self.shortened(stored)) }
+        if limit(for: message.contentByteCount) != nil {
             refused(message, now: now, into: &actions)
         } else if !logAtOnce(message, now: now) {
             waiting.append(message)
@@ -134,6 +130,15 @@ extension SessionMachine {
             admitWaiting(now: now, into: &actions)
         }
         return true
+    }
+
+    private mutating func waitingMessage(of stored: Outbox.Message) -> WaitingMessage {
+        var message = WaitingMessage(kind: .push, scope: .pushes(stored.method))
+        message.number = stored.waiter == 0 ? takeNumber() : stored.waiter
+        (message.method, message.payload, message.fields) = (stored.method, stored.payload, stored.fields)
+        message.appendDurableField(stored.number)
+        (message.delivery, message.isObserved, message.isAwaited) = (.durable, stored.isObserved, false)
+        return message
     }
 
     /// Brings a stored message into the log where it need not wait. Returns false where it has to.
@@ -338,8 +343,8 @@ extension SessionMachine {
     }
 
     /// The durable message that came in a session at a place, and is not processed; nil: it is not durable.
-    package func durableMessage(_ place: DurableInbound.Place) -> DurableInbound.Mark? {
-        durability?.inbound.message(at: place)
+    package func durableMessage(_ session: UInt64, _ place: UInt64) -> DurableInbound.Mark? {
+        durability?.inbound.message(at: DurableInbound.Place(session: session, place: place))
     }
 
     /// The handler of a message has marked it in the store.

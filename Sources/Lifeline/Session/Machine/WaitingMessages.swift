@@ -38,8 +38,9 @@ struct WaitingMessage: Sendable {
     /// The durable call that it is the reply to, where no store has the reply: that is processed when this is.
     var answers: SessionMachine.Receipt?
 
+    var contentByteCount: Int { fields.count + payload.count }
     /// Its cost, roughly: numbers and tags are not counted.
-    var cost: Int { fields.count + payload.count + SessionSize.frameOverhead }
+    var cost: Int { contentByteCount + SessionSize.frameOverhead }
 }
 
 /// The messages that wait, each scope's in order, and the scopes that may go on, by turns.

@@ -9,7 +9,8 @@ extension SessionServerEnd {
     nonisolated(nonsending) func handle(_ request: InboundRequest) async {
         let found = request.method.map { methods[$0] }
         // Interceptors see those that nobody handles, too.
-        let method = found.flatMap { $0.takes(request) ? $0 : nil } ?? .unimplemented(request.name)
+        let taking = found.flatMap { $0.takes(request) ? $0 : nil }
+        let method = taking ?? .unimplemented(request.name)
         let context = context(of: request, method)
         do {
             let reply: SessionReply
@@ -20,7 +21,7 @@ extension SessionServerEnd {
                     request.payload,
                     method,
                     context,
-                    isImplemented: found != nil,
+                    isImplemented: taking != nil,
                     delivery: request.request.isDurable ? .durable : .reliable
                 )
             }
@@ -62,6 +63,7 @@ extension SessionServerEnd {
             method: method.name,
             metadata: request.metadata,
             deadline: request.deadline,
+            durableMessage: request.request.isDurable ? engine.durableCall(request.request) : nil,
             session: self,
             request: request.request,
             parts: request.parts
@@ -89,8 +91,8 @@ extension SessionServerEnd {
             do {
                 _ = try pushes.withPayload(index) { payload in
                     if metadata.isEmpty, storeID == nil { return try method.handleNow?(payload, context) }
-                    let place = DurableInbound.Place(session: pushes.session, place: pushes.entries[index].place)
-                    return try method.handleNow?(payload, context.with(metadata, place))
+                    let durable = engine.durableMessage(pushes.session, pushes.entries[index].place)
+                    return try method.handleNow?(payload, context.with(metadata, durable))
                 }
             } catch {
                 pushFailed(method.name, error)

@@ -186,10 +186,7 @@ public struct SessionContext: Sendable {
     /// handler is cancelled then.
     public let deadline: MonotonicTime?
     /// The push, or the call, as the server's store knows it; nil where it is not durable, or the server has no store.
-    public var durableMessage: SessionDurableMessage? {
-        if let request { return request.isDurable ? session.engine.durableCall(request) : nil }
-        return durablePlace.flatMap { session.engine.durableMessage($0) }
-    }
+    public internal(set) var durableMessage: SessionDurableMessage?
     /// The session that the request came in.
     public let session: SessionServerEnd
     /// The server, which knows the other sessions.
@@ -197,16 +194,14 @@ public struct SessionContext: Sendable {
     /// Who the client is, as `SessionServerConfiguration.authenticate` found out when it connected last; nil when
     /// nothing was.
     public var identity: SessionIdentity? { session.identity }
-    /// Where a push came in that may be durable; nil: it is not, or came as a request.
-    var durablePlace: DurableInbound.Place?
     /// The request that parts of a response belong to; nil for a push.
     let request: IncomingRequest?
     /// The parts of the request; nil where it has none.
     let parts: SessionInbox?
 
-    func with(_ metadata: SessionMetadata, _ durablePlace: DurableInbound.Place?) -> SessionContext {
+    func with(_ metadata: SessionMetadata, _ durableMessage: SessionDurableMessage?) -> SessionContext {
         var context = self
-        (context.metadata, context.durablePlace) = (metadata, durablePlace)
+        (context.metadata, context.durableMessage) = (metadata, durableMessage)
         return context
     }
 
@@ -222,7 +217,7 @@ extension InboxReader {
     func context(_ context: SessionContext) -> SessionContext {
         let metadata = metadata
         if metadata.isEmpty, context.session.storeID == nil { return context }
-        return context.with(metadata, durablePlace)
+        return context.with(metadata, durableMessage)
     }
 }
 
@@ -268,7 +263,7 @@ extension SessionMethod {
     static func unimplemented(_ name: String) -> SessionMethod {
         SessionMethod(name, .unary, RawMessage.self, RawMessage.self) { _, _ in
             // The name is the client's, and may be long.
-            throw SessionStatus(.unimplemented, "There is no method \(name.escaped(limit: 100)) to ask like this.")
+            throw SessionStatus(.unimplemented, "No method \(name.escaped(limit: 100)) takes such calls.")
         }
     }
 

@@ -65,14 +65,15 @@ final class InboxReader<Message: DelimitedMessage> {
     @inline(__always)
     var metadata: SessionMetadata { messages?.run.metadata(position - 1) ?? [:] }
 
-    /// Where the message in hand came in; nil where there is none.
-    var durablePlace: DurableInbound.Place? {
-        messages.map { DurableInbound.Place(session: $0.run.session, place: $0.run.entries[position - 1].place) }
+    /// The message in hand as the store knows it; nil where it is not durable.
+    var durableMessage: SessionDurableMessage? {
+        guard let messages else { return nil }
+        return engine.durableMessage(messages.run.session, messages.run.entries[position - 1].place)
     }
 
     /// Leaves the message in hand unprocessed, so that its sender sends it again; returns false where it is not durable.
     func giveBack() -> Bool {
-        guard let durablePlace, engine.durableMessage(durablePlace) != nil else { return false }
+        guard durableMessage != nil else { return false }
         position -= 1
         return true
     }
