@@ -375,7 +375,7 @@ import Testing
             let lines = line("toServer", "1.5") + line("toClient", "1.6") + line("toClient", "1.7")
             try Data(lines.utf8).write(to: URL(filePath: record))
             try await withEcho { server in
-                let outcome = try await lifeline(["replay", record, "--to", server, "--wait", "0.01", "--json"])
+                let outcome = try await lifeline(["replay", record, "--to", server, "--wait", "1", "--json"])
                 #expect(outcome.status == 65)
                 let report = #"{"recordedReplies":2,"replies":1,"sent":1}"# + "\n"
                 let words = "sent 1 message of connection 4; 1 reply came, and 2 were recorded."
