@@ -95,7 +95,7 @@ extension Logger {
     }
 }
 
-/// What the client was told is stored, or was answered: a file that survives the process.
+/// A file of the messages that are stored, or answered, as the client was told. It survives the process.
 final class KillRecord: Sendable {
     private let file: Int32
     private let lineCount: Mutex<Int>

@@ -14,7 +14,7 @@ import Testing
         #expect(line.hasPrefix("12 kills, ") && line.hasSuffix(": 0 lost, 0 doubled, 0 reordered"))
     }
 
-    /// What was synchronized is there, and what was not is there or not.
+    /// Synchronized writes are kept, and others are kept or lost.
     @Test func powerIsLost() async throws {
         try await withTemporaryPath("file.sqlite") { path in
             func record(_ kind: UInt8, _ offset: UInt8 = 0, _ bytes: String = "") -> [UInt8] {

@@ -120,7 +120,7 @@ import Testing
                             (error as? SessionError)?.code == .messageKept
                         }
                     }
-                    await isStored(client, 1)
+                    await waitUntilStored(client, 1)
                     await client.close()
                     try await group.waitForAll()
                 }
@@ -149,8 +149,18 @@ import Testing
     }
 
     /// Waits until so many messages are stored that cannot be sent.
-    private func isStored(_ client: SessionClient, _ count: Int) async {
+    private func waitUntilStored(_ client: SessionClient, _ count: Int) async {
         while client.statistics.keptMessageCount < count { await Task.yield() }
+    }
+
+    /// Makes a call while there is no server, and cancels its task once it is stored.
+    private func cancelStoredCall(_ client: SessionClient, _ number: Int64) async {
+        let waiting = Task { try await call(client, number) }
+        await waitUntilStored(client, 1)
+        waiting.cancel()
+        await #expect { _ = try await waiting.value } throws: { error in
+            (error as? SessionError)?.code == .cancelled
+        }
     }
 
     @Test func aCallThatIsCancelledGoesOn() async throws {
@@ -158,12 +168,7 @@ import Testing
             let counts = Counts()
             try await place.withClient { client in
                 let replies = client.lateReplies(to: method, of: Number.self)
-                let waiting = Task { try await call(client, 7) }
-                await isStored(client, 1)
-                waiting.cancel()
-                await #expect { _ = try await waiting.value } throws: { error in
-                    (error as? SessionError)?.code == .cancelled
-                }
+                await cancelStoredCall(client, 7)
                 try await withServer(place, [double(counts)]) { _ in
                     let reply = try await replies.first { _ in true }
                     #expect(try reply?.result.get().value == 14)
@@ -301,7 +306,7 @@ import Testing
                         }
                     }
                     // As many as wait in memory; the others are in the store alone.
-                    await isStored(client, 2)
+                    await waitUntilStored(client, 2)
                     let counts = Counts()
                     try await withServer(place, frameLimit: 128 << 10, [double(counts)]) { _ in
                         try await group.waitForAll()
@@ -371,10 +376,7 @@ import Testing
             let counts = Counts()
             try await place.withClient { client in
                 let replies = client.lateReplies(to: method, of: Number.self)
-                let waiting = Task { try await call(client, 7) }
-                await isStored(client, 1)
-                waiting.cancel()
-                _ = await waiting.result
+                await cancelStoredCall(client, 7)
                 replies.stop()
                 #expect(try await replies.first { _ in true } == nil)
                 try await withServer(place, [double(counts)]) { _ in

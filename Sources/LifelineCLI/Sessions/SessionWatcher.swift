@@ -17,8 +17,8 @@ final class SessionWatcher: Sendable {
         /// Whether the session is about to end, so that the server may end the connection first.
         var isLeaving = false
         var undelivered: SessionMessageInDoubt?
-        /// What is told when the client still waits for a network a second later: at first it always does, until it has
-        /// looked.
+        /// That there is no network, to be told if the client still waits for one a second later. At first it always
+        /// waits, until it has looked.
         var firstWait: String?
     }
 

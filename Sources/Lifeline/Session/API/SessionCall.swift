@@ -27,7 +27,7 @@ public struct SessionCall: Sendable {
     public var metadata: SessionMetadata
     /// How long it may take; nil: as long as it likes. A push has none.
     public var timeout: Duration?
-    /// What is promised of a push. A unary call is `reliable` or `durable`; all else is `reliable`.
+    /// The delivery of a push. A unary call is `reliable` or `durable`; all else is `reliable`.
     public var delivery: SessionDelivery
     /// What whoever pushes waits for; `accepted` for all else.
     public let stage: SessionPushStage

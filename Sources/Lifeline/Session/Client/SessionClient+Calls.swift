@@ -9,8 +9,8 @@ extension SessionClient {
     /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task
     /// cancels the handler, too.
     ///
-    /// A `durable` call is stored before it is sent, and outlives the session and the processes of both sides. Where the
-    /// server has a store, too, it is answered once, and what a handler writes with `context.transaction` of
+    /// A `durable` call is stored before it is sent, and outlives the session and the processes of both sides. Where
+    /// the server has a store, too, it is answered once, and what a handler writes with `context.transaction` of
     /// `LifelineStore` happens once. Once it is stored, a timeout, or cancelling the task, ends the waiting alone: the
     /// call goes on, and its reply comes to `lateReplies`.
     ///

@@ -40,7 +40,7 @@ public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendab
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let client: SessionClient
         fileprivate let method: String
-        /// What comes is the body of a push.
+        /// Its messages are the bodies of pushes.
         fileprivate let reader: InboxReader<RawMessage>
 
         /// The next reply; nil when the client is closed. One that is not of this type is dropped, and logged.

@@ -19,7 +19,8 @@ final class PendingMessage: Sendable {
     /// Whether it belongs to a request, and means nothing once that has ended.
     let isPart: Bool
 
-    // All are changed under the lock of the engine only, and an ended stage changes no more: they need no lock of their own.
+    // All are changed under the lock of the engine only, and an ended stage changes no more. So they need no lock of
+    // their own.
     @exclusivity(unchecked) nonisolated(unsafe) var isAccepted: Bool
     /// Whether its sender was cancelled, and still waits to hear whether it was stored.
     @exclusivity(unchecked) nonisolated(unsafe) var isCancelled = false
@@ -39,7 +40,7 @@ final class PendingMessage: Sendable {
         return true
     }
 
-    /// What its sender was told.
+    /// The error that its sender was told; nil: none.
     var error: SessionError? { if case .ended(let error) = stage { error } else { nil } }
 
     /// Tells its sender; only the first time counts. Returns the continuation to resume; nil where the sender does not

@@ -126,7 +126,7 @@ import Testing
         #expect(client.ended == ["unsent", "kept", "session", "kept"])
     }
 
-    /// What an ended session has to do is with its store alone.
+    /// An ended session waits for its store alone.
     @Test func anEndedSessionHasNoOtherTimers() throws {
         let client = try Client()
         #expect(client.call(deadline: .seconds(1)) != nil)
