@@ -189,6 +189,18 @@ let lifeline: [Target] = [
         .nioCore,
         .serviceLifecycle
     ),
+    c("CLifelineFleet", "CLifelineMessages"),
+    swift(
+        "LifelineFleet",
+        "CLifelineFleet",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineMessages",
+        "LifelineRuntime",
+        .logging,
+        .nioConcurrencyHelpers,
+        .serviceLifecycle
+    ),
     c("CLifelineSessionReflection", "CLifelineMessages"),
     swift(
         "LifelineSessionReflection",
@@ -417,6 +429,19 @@ let unitTests: [Target] = [
         .unixSignals
     ),
     tests(
+        "LifelineFleetTests",
+        "Lifeline",
+        "LifelineClientTestSupport",
+        "LifelineCore",
+        "LifelineFleet",
+        "LifelineProtos",
+        "LifelineRuntime",
+        "LifelineTestSupport",
+        "SampleServices",
+        .logging,
+        .nioConcurrencyHelpers
+    ),
+    tests(
         "LifelineSessionReflectionTests",
         "Lifeline",
         "LifelineDescriptorTypes",
@@ -630,6 +655,7 @@ let package = Package(
     products: [
         .library(name: "Lifeline", targets: ["Lifeline"]),
         .library(name: "LifelineMessageStreams", targets: ["LifelineMessageStreams"]),
+        .library(name: "LifelineFleet", targets: ["LifelineFleet"]),
         .library(name: "LifelineOlderFramings", targets: ["LifelineOlderFramings"]),
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(

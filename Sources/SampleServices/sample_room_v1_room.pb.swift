@@ -227,6 +227,11 @@ public struct Sample_Room_V1_RoomPushes: Sendable {
 
     /// What is said in the room, from the time at which one is in it.
     ///
+    /// The method by itself, for pushes to a group.
+    public static let news = Lifeline.SessionPushMethod<Sample_Room_V1_NewsItem>("sample.room.v1.Room/News")
+
+    /// What is said in the room, from the time at which one is in it.
+    ///
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:

@@ -546,6 +546,11 @@ public struct Test_Realistic_Chat_ChatPushes: Sendable {
 
     /// A push: those who are there hear of others.
     ///
+    /// The method by itself, for pushes to a group.
+    public static let presences = Lifeline.SessionPushMethod<Test_Realistic_Chat_Presence>("test.realistic.chat.Chat/Presences")
+
+    /// A push: those who are there hear of others.
+    ///
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:

@@ -835,6 +835,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
         self.session = session
     }
 
+    /// The method by itself, for pushes to a group.
+    public static let sessionMethodMethod = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Methods/SessionMethod")
+
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -856,6 +859,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
             metadata: metadata
         )
     }
+
+    /// The method by itself, for pushes to a group.
+    public static let metadata = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Methods/Metadata")
 
     /// Returns when the session has accepted the message.
     ///
@@ -879,6 +885,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
         )
     }
 
+    /// The method by itself, for pushes to a group.
+    public static let delivery = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Methods/Delivery")
+
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -901,6 +910,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
         )
     }
 
+    /// The method by itself, for pushes to a group.
+    public static let description = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Methods/Description")
+
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -922,6 +934,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
             metadata: metadata
         )
     }
+
+    /// The method by itself, for pushes to a group.
+    public static let hashValue = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Methods/HashValue")
 
     /// Returns when the session has accepted the message.
     ///
@@ -1603,6 +1618,9 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
         self.session = session
     }
 
+    /// The method by itself, for pushes to a group.
+    public static let `import` = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Keywords/Import")
+
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -1624,6 +1642,12 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
             metadata: metadata
         )
     }
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    ///
+    /// The method by itself, for pushes to a group.
+    @available(*, deprecated)
+    public static let `operator` = Lifeline.SessionPushMethod<Test_Services_Names_Room>("test.services.names.Keywords/Operator")
 
     /// NOTE: This method was marked as deprecated in the .proto file
     ///

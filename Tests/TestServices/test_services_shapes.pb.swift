@@ -364,6 +364,11 @@ public struct Test_Services_ShapesPushes: Sendable {
 
     /// A message from the server.
     ///
+    /// The method by itself, for pushes to a group.
+    public static let serverPush = Lifeline.SessionPushMethod<Test_Services_Answer>("test.services.Shapes/ServerPush")
+
+    /// A message from the server.
+    ///
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -385,6 +390,9 @@ public struct Test_Services_ShapesPushes: Sendable {
             metadata: metadata
         )
     }
+
+    /// The method by itself, for pushes to a group.
+    public static let emptyServerPush = Lifeline.SessionPushMethod<Google_Protobuf_Empty>("test.services.Shapes/EmptyServerPush")
 
     /// Returns when the session has accepted the message.
     ///
@@ -1111,6 +1119,12 @@ public struct Test_Services_PartlyDeprecatedPushes: Sendable {
 
     /// NOTE: This method was marked as deprecated in the .proto file
     ///
+    /// The method by itself, for pushes to a group.
+    @available(*, deprecated)
+    public static let oldServerPush = Lifeline.SessionPushMethod<Test_Services_Answer>("test.services.PartlyDeprecated/OldServerPush")
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    ///
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -1209,6 +1223,9 @@ public struct Test_Services_DeprecatedPushes: Sendable {
         self.session = session
     }
 
+    /// The method by itself, for pushes to a group.
+    public static let serverPush = Lifeline.SessionPushMethod<Test_Services_Answer>("test.services.Deprecated/ServerPush")
+
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
@@ -1257,6 +1274,9 @@ public struct Test_Services_OnlyPushesPushes: Sendable {
     public init(_ session: Lifeline.SessionServerEnd) {
         self.session = session
     }
+
+    /// The method by itself, for pushes to a group.
+    public static let news = Lifeline.SessionPushMethod<Test_Services_Answer>("test.services.OnlyPushes/News")
 
     /// Returns when the session has accepted the message.
     ///

@@ -349,6 +349,9 @@ public struct SessionServicePushes: Sendable {
         self.session = session
     }
 
+    /// The method by itself, for pushes to a group.
+    public static let news = Lifeline.SessionPushMethod<SendableMessage>("Session/News")
+
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:

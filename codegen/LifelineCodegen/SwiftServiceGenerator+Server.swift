@@ -104,6 +104,10 @@ extension SwiftServiceGenerator {
 
     private func printPush(_ method: ServiceMethod, to printer: inout SourcePrinter) {
         printer.print("")
+        printComments(comments(method), "The method by itself, for pushes to a group.", to: &printer)
+        printDeprecation(of: method, to: &printer)
+        let type = "\(session("SessionPushMethod"))<\(output(method))>"
+        printer.print("\(context.modifier)static let \(method.name) = \(type)(\(method.pathLiteral))", "")
         printComments(
             comments(method),
             "Returns when the session has accepted the message.",

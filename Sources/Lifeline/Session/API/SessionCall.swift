@@ -90,7 +90,7 @@ extension DelimitedMessage {
     /// The encoded message.
     ///
     /// - Throws: `messageRefused` when it cannot be encoded.
-    func sessionPayload() throws(SessionError) -> [UInt8] {
+    package func sessionPayload() throws(SessionError) -> [UInt8] {
         do {
             return try encodedPayload(partial: false)
         } catch {

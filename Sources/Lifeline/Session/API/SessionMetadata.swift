@@ -1,3 +1,20 @@
 /// Names and values that the user sends beside the content of a message, like the headers of HTTP. Both
 /// must be valid Unicode, as any `String` is.
+///
+/// Names that begin with `lifeline-` are Lifeline's own.
 public typealias SessionMetadata = [String: String]
+
+/// What the metadata of a push to a group says of the group: its name, and where in it the push has its place.
+package enum GroupMetadata {
+    /// The key.
+    package static let key = "lifeline-group"
+
+    /// The value.
+    package static func value(group: String, place: String) -> String { "\(place) \(group)" }
+
+    /// The parts of a value; nil when it is none.
+    package static func parts(of value: String) -> (group: Substring, place: Substring)? {
+        guard let space = value.utf8.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        return (value[value.utf8.index(after: space)...], value[..<space])
+    }
+}

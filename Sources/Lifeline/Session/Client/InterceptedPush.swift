@@ -5,13 +5,13 @@ internal import LifelineRuntime
 /// of their own, which goes on when the loop lets the push go.
 final class InterceptedPush<Message: DelimitedMessage>: Sendable {
     /// Opens with what reaches the loop; with nil when nothing does.
-    private let delivery: Latch<Message?>
+    private let delivery: Latch<SessionPush<Message>?>
     private let letGo: Latch<Void>
     private let task: Task<Void, Never>
 
     /// - Parameter message: one alone.
     init(_ message: TakenMessages, of method: String, for client: SessionClient) {
-        let (delivery, letGo) = (Latch<Message?>(), Latch<Void>())
+        let (delivery, letGo) = (Latch<SessionPush<Message>?>(), Latch<Void>())
         (self.delivery, self.letGo) = (delivery, letGo)
         // Nothing of it holds the push itself, which is let go when nobody has it any more.
         task = Task {
@@ -26,7 +26,8 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
             do {
                 try await client.interceptors[...].deliver(push) { push in
                     let message = try Message(sessionPayload: push.payload, client.configuration.decodingOptions)
-                    guard delivery.open(with: message) else { throw SessionError.deliveredBefore }
+                    let delivered = SessionPush(message: message, metadata: push.metadata)
+                    guard delivery.open(with: delivered) else { throw SessionError.deliveredBefore }
                     await letGo.waitUninterrupted()
                 }
             } catch {
@@ -41,7 +42,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
     deinit { letGo.open(with: ()) }
 
     /// Waits for what reaches the loop; nil when the interceptors have dropped it.
-    nonisolated(nonsending) func message() async -> Message? {
+    nonisolated(nonsending) func push() async -> SessionPush<Message>? {
         await withTaskCancellationHandler {
             await delivery.waitUninterrupted()
         } onCancel: {

@@ -226,6 +226,15 @@ extension SessionClient {
         SessionPushes(client: self, inbox: engine.registerInbox(for: method), method: method)
     }
 
+    /// Notes from now on the place of the newest push that comes of a group.
+    package func follow(_ group: String) { engine.follow(group) }
+
+    /// Ends that where nobody else follows the group. Returns whether it has.
+    package func unfollow(_ group: String) -> Bool { engine.unfollow(group) }
+
+    /// The place of the newest push of a group that has come since it is followed, in whatever session; nil: none has.
+    package func newestPlace(in group: String) -> String? { engine.newestPlace(in: group) }
+
     /// Makes a call by way of the interceptors.
     @inline(__always)  // A function that waits costs 400 instructions, which every call would pay.
     nonisolated(nonsending) func make(

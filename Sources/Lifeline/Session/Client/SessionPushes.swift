@@ -39,6 +39,10 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
         private let reader: InboxReader<Message>
         /// The push in hand where there are interceptors.
         private var intercepted: InterceptedPush<Message>?
+        private var interceptedMetadata: SessionMetadata = [:]
+
+        /// That of the push in hand.
+        var metadata: SessionMetadata { intercepted == nil ? reader.metadata : interceptedMetadata }
 
         fileprivate init(pushes: SessionPushes) {
             self.pushes = pushes
@@ -71,9 +75,9 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
             if let last = intercepted.take() { await last.finish() }
             while let message = try await pushes.client.engine.next(of: pushes.inbox, isAlone: true) {
                 let push = InterceptedPush<Message>(message, of: pushes.method, for: pushes.client)
-                guard let message = await push.message() else { continue }
-                intercepted = push
-                return message
+                guard let delivered = await push.push() else { continue }
+                (intercepted, interceptedMetadata) = (push, delivered.metadata)
+                return delivered.message
             }
             return nil
         }

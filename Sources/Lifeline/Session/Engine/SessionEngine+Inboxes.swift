@@ -10,6 +10,7 @@ extension SessionEngine {
     func deliver(_ message: InboundMessage, _ receipt: Receipt, _ state: inout State, now: MonotonicTime) {
         let number = Int(message.method) - 1
         let isDurable = message.durable != 0
+        if !state.groups.isEmpty { notePlace(message, &state) }
         if let inbox = state.routes[number].inbox ?? makeInbox(number, isDurable: isDurable, &state),
             inbox.append(message, receipt)
         {
@@ -21,6 +22,14 @@ extension SessionEngine {
         } else {
             unwanted(message, receipt, &state, now: now)
         }
+    }
+
+    @inline(never)
+    private func notePlace(_ message: InboundMessage, _ state: inout State) {
+        guard let mark = message.metadata[GroupMetadata.key], let (group, place) = GroupMetadata.parts(of: mark) else {
+            return
+        }
+        state.groups[String(group)]?.newestPlace = String(place)
     }
 
     /// The inbox of a server's method whose first push has come; nil where it takes none. A client's durable pushes are
@@ -186,6 +195,22 @@ extension SessionEngine {
             return inbox
         }
     }
+
+    /// Notes from now on the place of the newest push that comes of a group.
+    func follow(_ group: String) { state.withLock { $0.groups[group, default: (0, nil)].followerCount += 1 } }
+
+    /// Ends that where nobody else follows the group. Returns whether it has.
+    func unfollow(_ group: String) -> Bool {
+        state.withLock { state in
+            state.groups[group]?.followerCount -= 1
+            guard state.groups[group]?.followerCount == 0 else { return false }
+            state.groups[group] = nil
+            return true
+        }
+    }
+
+    /// The place of the newest push of a group that has come since it is followed; nil: none has.
+    func newestPlace(in group: String) -> String? { state.withLock { $0.groups[group]?.newestPlace } }
 
     /// The inbox of the replies to durable calls of a method that nobody waits for, from now on without a limit but the
     /// method's credit.

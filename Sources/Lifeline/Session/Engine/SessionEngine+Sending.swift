@@ -275,6 +275,36 @@ extension SessionEngine {
         }
     }
 
+    /// Takes a push if it can be accepted at once, or is dropped; returns false where its sender would have to wait.
+    ///
+    /// - Throws: why the session does not take it.
+    func offer(
+        _ method: String,
+        _ content: EncodedContent,
+        _ delivery: SessionDelivery
+    ) throws(SessionError) -> Bool {
+        if delivery.isPlain, acceptPlain(.push(method: method), content) { return true }
+        return try change(isOneOfMany: true) { state, now -> Result<Bool, SessionError> in
+            if delivery.isAtMostOnce { offerHeld(&state, now: now) }
+            take(state.machine.lacking(toSend: content.byteCount), in: &state)
+            let offer = content.withContent {
+                state.machine.push(method, $0, delivery, now: now, into: &state.actions)
+            }
+            switch offer {
+            case .accepted:
+                return .success(true)
+            case .waits(let number):
+                _ = state.machine.withdraw(number, now: now, into: &state.actions)
+                return .success(false)
+            case .dropped:
+                state.statistics.droppedPushCount += 1
+                return .success(true)
+            case .tooLong, .exhausted, .badMethod, .notDurable, .closed:
+                return .failure(failure(of: offer, state))
+            }
+        }.get()
+    }
+
     private func isWaitedFor(_ target: Target, _ state: borrowing State) -> Bool {
         switch target {
         case .push: true

@@ -85,6 +85,8 @@ final class SessionEngine: Sendable {
         var pushInboxes: [ExactName: SessionInbox] = [:]
         /// Where replies to durable calls go that nobody waits for, by method.
         var lateReplies: [ExactName: LateReplies] = [:]
+        /// The groups that its user follows: how often, and the place of the newest push that has come of each.
+        var groups: [String: (followerCount: Int, newestPlace: String?)] = [:]
         /// Where parts of the peer's requests go, by the requests' counts.
         var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers

@@ -39,6 +39,7 @@ public final class SessionServer: Sendable {
     }
 
     let configuration: SessionServerConfiguration
+    let services: [any SessionService]
     let methods: SessionMethods
     let interceptors: [any SessionServerInterceptor]
     /// What its sessions share.
@@ -106,6 +107,7 @@ public final class SessionServer: Sendable {
         clock: any ClientClock
     ) throws(ConnectionError) {
         methods = try SessionMethods(services)
+        self.services = services
         self.endpoints = endpoints
         self.configuration = configuration
         self.interceptors = interceptors

@@ -152,6 +152,8 @@ public final class SessionServerEnd: Sendable {
     }
 }
 
+extension SessionServerEnd: Identifiable {}
+
 // What its server does with it.
 extension SessionServerEnd {
     /// A client has come back.
@@ -252,6 +254,7 @@ extension SessionServerEnd: SessionOwner {
         switch event {
         case .opened(_, let isResumed):
             logger.debug("The session was opened", metadata: ["resumed": "\(isResumed)"])
+            if !isResumed { for service in server.services { service.sessionOpened(self) } }
             server.configuration.whenOpened(self, isResumed)
         case .peerViolated(let message):
             logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message.escaped())"])
@@ -262,7 +265,10 @@ extension SessionServerEnd: SessionOwner {
             // First, so that nobody finds it any more.
             whenEnded(sessionID)
             if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
-            if engine.wasOpened { server.configuration.whenEnded(self) }
+            if engine.wasOpened {
+                server.configuration.whenEnded(self)
+                for service in server.services { service.sessionEnded(self) }
+            }
             if workers.end() { handlersReturned() }
             if engine.endSynchronousWork() { synchronousWorkEnded() }
             taskReturned()

@@ -1,0 +1,30 @@
+public import Lifeline
+
+/// How the groups of a fleet behave.
+public struct FleetConfiguration: Sendable {
+    /// How much of each group is kept. All nodes of a fleet should have the same.
+    public var history = GroupHistory()
+
+    /// Decides whether a client may join a group by itself: throw a `SessionStatus` to refuse it, whose message the
+    /// client gets. Default: none may, and the server's code makes all members.
+    public var mayJoin: @Sendable (_ group: String, _ session: SessionServerEnd) async throws -> Void = { _, _ in
+        throw SessionStatus(.permissionDenied, "Clients do not join groups of this server by themselves.")
+    }
+
+    /// The groups that a session is a member of from its beginning: one for everybody, for example, and one for all
+    /// sessions of its user. Default: none.
+    public var automaticGroups: @Sendable (_ session: SessionServerEnd) -> [String] = { _ in [] }
+
+    /// In how many groups one session may be. Values below 1 count as 1. Default: 256.
+    public var maximumGroupCountPerSession = 256
+
+    /// How many bytes of a group are kept at each node beyond the history while a member there takes messages more slowly
+    /// than they come. Default: 1 MiB.
+    public var slowMemberByteCount = 1 << 20
+
+    /// How often a node compares its groups with the engine's, to find messages that it was not told of. Default: 5 s.
+    public var comparisonInterval = Duration.seconds(5)
+
+    /// Makes a configuration with the default values.
+    public init() {}
+}

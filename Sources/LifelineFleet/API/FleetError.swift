@@ -1,0 +1,69 @@
+/// Why a group cannot be used.
+public struct FleetError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure this is. More may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind { case badName, badMessage, tooManyGroups, sessionEnded, engineFailed, cancelled }
+        private let kind: Kind
+
+        /// Local misuse: the name of a group is empty or too long.
+        public static let badName = Code(kind: .badName)
+        /// Local misuse: the message cannot be pushed to a group; nobody gets it.
+        public static let badMessage = Code(kind: .badMessage)
+        /// The session is in as many groups as it may be.
+        public static let tooManyGroups = Code(kind: .tooManyGroups)
+        /// The session is over.
+        public static let sessionEnded = Code(kind: .sessionEnded)
+        /// The engine cannot do it; the cause says why. A message that was pushed may have been kept nevertheless.
+        public static let engineFailed = Code(kind: .engineFailed)
+        /// The task was cancelled. A message that was pushed may have been kept nevertheless.
+        public static let cancelled = Code(kind: .cancelled)
+
+        /// The code's name.
+        public var description: String { "\(kind)" }
+    }
+
+    /// What kind of failure this is.
+    public let code: Code
+    /// What happened and what to do.
+    public let message: String
+    /// The error of the layer below, where there is one.
+    public let cause: (any Error)?
+
+    /// Makes an error.
+    public init(code: Code, message: String, cause: (any Error)? = nil) {
+        (self.code, self.message, self.cause) = (code, message, cause)
+    }
+
+    /// The code, the message and the cause.
+    public var description: String {
+        guard let cause else { return "\(code): \(message)" }
+        return "\(code): \(message) Cause: \(cause)"
+    }
+}
+
+extension FleetError {
+    static let cancelled = FleetError(code: .cancelled, message: "The task was cancelled.")
+
+    static let sessionEnded = FleetError(code: .sessionEnded, message: "The session is over.")
+
+    static func tooManyGroups(_ limit: Int) -> FleetError {
+        FleetError(
+            code: .tooManyGroups,
+            message:
+                "The session is in \(limit) groups, as many as FleetConfiguration.maximumGroupCountPerSession allows. "
+                + "Leave one, or raise the limit."
+        )
+    }
+
+    /// - Throws: `badName`.
+    static func checkName(_ name: String) throws(FleetError) {
+        let length = name.utf8.count
+        if (1...maximumNameByteCount).contains(length) { return }
+        throw FleetError(
+            code: .badName,
+            message: "The name of a group has from 1 to \(maximumNameByteCount) bytes of UTF-8, and this one \(length)."
+        )
+    }
+
+    private static var maximumNameByteCount: Int { 255 }
+}

@@ -1,0 +1,173 @@
+public import Lifeline
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineRuntime
+internal import NIOConcurrencyHelpers
+
+/// A client's membership in a group, as `SessionClient.withGroup` has it.
+public final class SessionGroup: Sendable {
+    private struct State {
+        var join: GroupJoin?
+        var end: Result<Void, SessionError>?
+        var number = 0
+        /// Opens with the next join, or the end.
+        var news = Latch<Void>()
+    }
+
+    /// The group's name.
+    public let name: String
+    private let client: SessionClient
+    private let start: GroupStart
+    private let state = NIOLockedValueBox(State())
+
+    init(_ name: String, of client: SessionClient, from start: GroupStart) {
+        (self.name, self.client, self.start) = (name, client, start)
+    }
+
+    /// How the client has joined: the newest time first, and then each time that it joins again, as its session was
+    /// lost. Ends when `withGroup` does.
+    public var joins: Joins { Joins(group: self) }
+
+    /// How a client joins, again and again.
+    public struct Joins: AsyncSequence, Sendable {
+        /// Why the client is no member any more.
+        public typealias Failure = SessionError
+
+        fileprivate let group: SessionGroup
+
+        /// Begins with the newest one.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(group: group) }
+
+        /// Hands out one at a time.
+        public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
+            fileprivate let group: SessionGroup
+            private var number = 0
+
+            fileprivate init(group: SessionGroup) { self.group = group }
+
+            /// The next one; nil at the end.
+            ///
+            /// - Throws: `SessionError`: why the server does not let the client join again; `cancelled` when the task is.
+            public nonisolated(nonsending) mutating func next() async throws(SessionError) -> GroupJoin? {
+                while true {
+                    let (join, end, newest, news) = group.state.withLockedValue {
+                        ($0.join, $0.end, $0.number, $0.news)
+                    }
+                    if newest > number, let join {
+                        number = newest
+                        return join
+                    }
+                    if let end {
+                        try end.get()
+                        return nil
+                    }
+                    do { try await news.wait() } catch { throw .cancelled }
+                }
+            }
+
+            /// The next one; nil at the end.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(SessionError) -> GroupJoin? {
+                try await next()
+            }
+        }
+    }
+
+    // MARK: For `withGroup`
+
+    /// Waits until the client has joined.
+    nonisolated(nonsending) func firstJoin() async throws(SessionError) {
+        var joins = joins.makeAsyncIterator()
+        if try await joins.next() == nil { throw .sessionIsOver }
+    }
+
+    /// Joins in each session, until the client is over or the group is left.
+    func keep() async {
+        var hasJoined = false
+        for await event in client.sessionEvents {
+            switch event.kind {
+            case .opened(_, resumed: true) where hasJoined && event.missedCount == 0: continue
+            case .refused where hasJoined, .lost: continue
+            case .opened, .refused: break
+            case .ended(let error, _): return finish(error.map { .failure($0) } ?? .success(()))
+            }
+            do throws(SessionError) {
+                try await join(isAgain: hasJoined)
+                hasJoined = true
+            } catch {
+                // The next session comes, or the end.
+                if error.code == .sessionLost { continue }
+                return finish(.failure(error))
+            }
+        }
+    }
+
+    private func join(isAgain: Bool) async throws(SessionError) {
+        let request = Lifeline_Fleet_V1_JoinRequest.with {
+            $0.group = name
+            switch isAgain ? .after(newestPosition) : start {
+            case .now: break
+            case .after(let position): $0.after = .init(position)
+            case .earliest: $0.earliest = true
+            }
+        }
+        while true {
+            do throws(SessionError) {
+                // However long it takes to connect.
+                let reply = try await Lifeline_Fleet_V1_GroupsClient(client).join(request, timeout: nil)
+                return joined(GroupJoin(position: GroupPosition(reply.position), isRecovered: reply.recovered))
+            } catch {
+                // The server's engine is not there. It is no reason to leave the group.
+                guard isAgain, error.status?.code == .unavailable else { throw error }
+                do { try await Task.sleep(for: .seconds(1)) } catch { throw .cancelled }
+            }
+        }
+    }
+
+    /// Behind the newest message that has come, or where the client has joined.
+    private var newestPosition: GroupPosition {
+        if let place = client.newestPlace(in: name), let position = GroupMark.position(ofPlace: place) {
+            return position
+        }
+        return state.withLockedValue { $0.join?.position } ?? GroupPosition(epoch: 0, offset: 0)
+    }
+
+    private func joined(_ join: GroupJoin) {
+        change { state in
+            state.join = join
+            state.number += 1
+        }
+    }
+
+    private func finish(_ end: Result<Void, SessionError>) { change { $0.end = $0.end ?? end } }
+
+    private func change(_ body: (inout State) -> Void) {
+        let news = state.withLockedValue { state in
+            body(&state)
+            defer { state.news = Latch() }
+            return state.news
+        }
+        news.open(with: ())
+    }
+
+    /// Leaves the group, if nobody else of this client is in it. Waits for the server's word, so that the client may join
+    /// again after this; not for one that is away for long.
+    func end() async {
+        finish(.success(()))
+        guard client.unfollow(name) else { return }
+        // In a task that is not cancelled, as this one may be. Where it fails, the session is over, or nearly.
+        let leaving = Task { [client, name] in
+            try? await Lifeline_Fleet_V1_GroupsClient(client).leave(.with { $0.group = name }, timeout: .seconds(5))
+        }
+        _ = await leaving.value
+    }
+}
+
+extension SessionError {
+    fileprivate static var sessionIsOver: SessionError {
+        SessionError(code: .closedLocally, message: "The client was closed.")
+    }
+
+    fileprivate static var cancelled: SessionError {
+        SessionError(code: .cancelled, message: "The task was cancelled.")
+    }
+}

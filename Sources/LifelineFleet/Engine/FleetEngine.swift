@@ -1,0 +1,80 @@
+/// What the nodes of a fleet share: the history of each group, and who hears of what.
+///
+/// An engine gives each message of a group its offset, keeps as many as history asks for, and tells the nodes that
+/// follow the group. What it tells may come late, twice, or never: nodes compare offsets, and read what they miss. The
+/// answers to `append`, `follow` and `read` are right when they come.
+///
+/// `MemoryFleetEngine` is one for a single process.
+public protocol FleetEngine: Sendable {
+    /// A node takes part from now on. Called once for each, before anything else is asked for by it.
+    func attach(_ node: FleetNode)
+
+    /// Works for a node until the task is cancelled.
+    ///
+    /// - Throws: `CancellationError`; why it cannot work, when that will not change.
+    func run(_ node: FleetNode) async throws
+
+    /// Adds a message to a group, and tells the nodes that follow it. Returns its position.
+    ///
+    /// - Throws: why it cannot. The message may be there nevertheless.
+    func append(_ message: [UInt8], to group: String, keeping history: GroupHistory) async throws -> GroupPosition
+
+    /// A node is told of new messages of a group from now on. Returns what the group's history has.
+    func follow(_ group: String, _ node: FleetNode) async throws -> GroupPage
+
+    /// A node is not told of them any more.
+    func unfollow(_ group: String, _ node: FleetNode) async
+
+    /// What the history of a group has behind an offset.
+    func read(_ group: String, after offset: UInt64) async throws -> GroupPage
+
+    /// The positions of the newest messages of groups, in the order of their names.
+    func newest(of groups: [String]) async throws -> [GroupPosition]
+}
+
+/// A process of a fleet, as its engine knows it.
+public struct FleetNode: Sendable {
+    /// Names the node among the others.
+    public let name: String
+    /// Takes news. Call it in the order of the news, from any thread; it does not wait, and does not call the engine.
+    public let receive: @Sendable (FleetNews) -> Void
+
+    /// Makes a node.
+    public init(name: String, receive: @escaping @Sendable (FleetNews) -> Void) {
+        (self.name, self.receive) = (name, receive)
+    }
+}
+
+/// What an engine tells a node.
+public enum FleetNews: Sendable {
+    /// A group has a new message.
+    case message([UInt8], at: GroupPosition, in: String)
+    /// News may have been lost: compare all groups.
+    case interrupted
+}
+
+/// What the history of a group has, as far as it was asked for.
+public struct GroupPage: Sendable {
+    /// A message of the history.
+    public struct Message: Sendable {
+        /// Its offset.
+        public let offset: UInt64
+        /// How long ago it was pushed.
+        public let age: Duration
+        /// Its content.
+        public let bytes: [UInt8]
+
+        /// Makes a message.
+        public init(offset: UInt64, age: Duration, bytes: [UInt8]) {
+            (self.offset, self.age, self.bytes) = (offset, age, bytes)
+        }
+    }
+
+    /// The position of the group's newest message, which the history need not have any more. Offset 0: there was none.
+    public let newest: GroupPosition
+    /// The messages, in the order of their offsets.
+    public let messages: [Message]
+
+    /// Makes a page.
+    public init(newest: GroupPosition, messages: [Message]) { (self.newest, self.messages) = (newest, messages) }
+}

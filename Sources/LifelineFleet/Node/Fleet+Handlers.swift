@@ -1,0 +1,67 @@
+public import Lifeline
+internal import LifelineMessages
+
+// What clients ask for.
+extension Fleet: Lifeline_Fleet_V1_GroupsHandler {
+    public func join(
+        _ request: Lifeline_Fleet_V1_JoinRequest,
+        context: SessionContext
+    ) async throws -> Lifeline_Fleet_V1_JoinReply {
+        let group = request.group
+        do {
+            try FleetError.checkName(group)
+            try await configuration.mayJoin(group, context.session)
+            let join = try await join(group, context.session, from: GroupStart(request))
+            return .with {
+                $0.position = .init(join.position)
+                $0.recovered = join.isRecovered
+            }
+        } catch let error as FleetError {
+            throw SessionStatus(error)
+        }
+    }
+
+    public func leave(
+        _ request: Lifeline_Fleet_V1_LeaveRequest,
+        context: SessionContext
+    ) async throws -> Lifeline_Fleet_V1_LeaveReply {
+        leave(request.group, context.session)
+        return Lifeline_Fleet_V1_LeaveReply()
+    }
+}
+
+extension GroupStart {
+    fileprivate init(_ request: Lifeline_Fleet_V1_JoinRequest) {
+        self =
+            switch request.start {
+            case .after(let position): .after(GroupPosition(position))
+            case .earliest(true): .earliest
+            case .earliest(false), nil: .now
+            }
+    }
+}
+
+extension GroupPosition {
+    init(_ position: Lifeline_Fleet_V1_Position) {
+        self.init(epoch: position.epoch, offset: position.offset)
+    }
+}
+
+extension Lifeline_Fleet_V1_Position {
+    init(_ position: GroupPosition) {
+        self.init()
+        (epoch, offset) = (position.epoch, position.offset)
+    }
+}
+
+extension SessionStatus {
+    fileprivate init(_ error: FleetError) {
+        self =
+            switch error.code {
+            case .badName, .badMessage: SessionStatus(.invalidArgument, error.message)
+            case .tooManyGroups: SessionStatus(.resourceExhausted, error.message)
+            case .sessionEnded, .cancelled: SessionStatus(.cancelled, error.message)
+            default: SessionStatus(.unavailable, error.message)
+            }
+    }
+}
