@@ -211,7 +211,7 @@ let lifeline: [Target] = [
         "LifelineReflection"
     ),
     swift("LifelineStore", "Lifeline", .grdb),
-    swift("LifelineTesting", "Lifeline", "LifelineCore"),
+    swift("LifelineTesting", "Lifeline", "LifelineCore", "LifelineFleet", .nioConcurrencyHelpers),
     swift("SampleServices", "Lifeline", "LifelineProtos"),
     program(
         "LifelineCLI",
@@ -437,6 +437,7 @@ let unitTests: [Target] = [
         "LifelineProtos",
         "LifelineRuntime",
         "LifelineTestSupport",
+        "LifelineTesting",
         "SampleServices",
         .logging,
         .nioConcurrencyHelpers
