@@ -198,6 +198,7 @@ package final class SimulatedSessionServer {
                 name: "client",
                 over: connection.link.id,
                 storeIsOpen: storeIsOpen,
+                now: now,
                 fresh: fresh
             ) { _ in SimulatedSessionBox(SimulatedSessionEnd(.server, options: configuration.options)) }
         }

@@ -47,6 +47,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     }
 
     private let configuration: SessionRegistryConfiguration
+    /// Nil: as many as come.
+    private var openingRate: OpeningRate?
     private var random: SplitMix64
     private var entries: [SessionID: Entry] = [:]
     private var idsByName: [String: SessionID] = [:]
@@ -73,6 +75,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///
     /// - Parameter seed: what the pauses of clients that are sent away follow from. It needs not be secret.
     package init(_ configuration: SessionRegistryConfiguration, seed: UInt64) {
+        openingRate = configuration.maximumOpeningRate.map { OpeningRate(perSecond: $0) }
         self.configuration = configuration
         random = SplitMix64(seed: seed)
     }
@@ -143,6 +146,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         over connection: ConnectionID,
         storeIsOpen: Bool = false,
         besides lingering: Int = 0,
+        now: MonotonicTime,
         fresh: @autoclosure () -> SessionCredentials,
         makeSession: (SessionCredentials) -> Session
     ) -> HelloAction {
@@ -171,6 +175,9 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         }
         if let refusal = makeWay(for: origin, besides: lingering) {
             return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
+        }
+        if let pause = openingRate?.admit(now: now) {
+            return .refuse(SessionGoodbye(.full, "Many clients come at once.", pause: pause))
         }
         let credentials = fresh()
         // 128 random bits are never the same twice; a driver that has no randomness must not mix up sessions.
@@ -386,6 +393,8 @@ package struct SessionRegistryConfiguration: Sendable {
     package var drainSpread = Duration.seconds(5)
     /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
     package var fullSpread = Duration.seconds(30)
+    /// How many sessions begin in a second; nil: as many as come.
+    package var maximumOpeningRate: Int?
     /// Whether the server keeps durable messages.
     package var hasStore = false
 

@@ -159,6 +159,7 @@ extension SessionServer {
                 over: id,
                 storeIsOpen: kept != nil,
                 besides: state.sessions.count - state.registry.count,
+                now: clock.now,
                 fresh: fresh
             ) {
                 SessionServerEnd($0.id, description, keeping: kept, of: self) { [weak self] in self?.sessionEnded($0) }

@@ -126,6 +126,7 @@ public final class SessionServer: Sendable {
         registry.drainSpread = configuration.drainSpread.clamped(atLeast: .zero)
         registry.hasStore = configuration.store != nil
         registry.keptDuration = configuration.keptDuration.clamped(atLeast: .zero)
+        registry.maximumOpeningRate = configuration.maximumOpeningRate
         registry.maximumSessionCount = max(configuration.maximumSessionCount, 1)
         registry.maximumCountPerIdentity = max(configuration.maximumSessionCountPerIdentity, 1)
         registry.maximumCountPerAddress = max(configuration.maximumSessionCountPerAddress ?? .max, 1)

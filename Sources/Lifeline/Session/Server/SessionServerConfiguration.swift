@@ -40,6 +40,14 @@ public struct SessionServerConfiguration: Sendable {
     /// clients have one address. Set it where clients connect directly: some hundreds.
     public var maximumSessionCountPerAddress: Int?
 
+    /// How many sessions may begin in a second; nil: as many as come. Values below 1 count as 1. Default: nil.
+    ///
+    /// Clients that are too many are sent away with a pause, one after the other, so that they come back at this rate:
+    /// after a restart of the server, all of its clients come at once. Sessions that go on are not counted. A server with
+    /// TLS takes some 1 ms of processor time for each client, and one whose `authenticate` asks a database may take more:
+    /// set what it can do, and half of that is a good value.
+    public var maximumOpeningRate: Int?
+
     /// How long a session is kept without a connection. Default: 2 min, which outlast a tunnel, a restart of a router,
     /// and the first attempts of a client's backoff.
     public var keptDuration = Duration.seconds(120)

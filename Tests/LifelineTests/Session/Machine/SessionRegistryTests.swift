@@ -29,13 +29,15 @@ import Testing
         name: String = "",
         attempt: UInt64? = nil,
         of origin: SessionOrigin = SessionOrigin(),
-        over connection: UInt64
+        over connection: UInt64,
+        now: MonotonicTime = MonotonicTime(nanoseconds: 0)
     ) -> String {
         let action = registry.receivedHello(
             .test(session, attempt: attempt ?? connection),
             name: name,
             of: origin,
             over: connection,
+            now: now,
             fresh: .test(connection),
             makeSession: { _ in Int(connection) }
         )
@@ -58,7 +60,8 @@ import Testing
         _ registry: inout Registry,
         _ session: SessionCredentials? = nil,
         storeIsOpen: Bool = false,
-        over connection: UInt64
+        over connection: UInt64,
+        now: MonotonicTime = MonotonicTime(nanoseconds: 0)
     ) -> String {
         var hello = ClientOpening.test(session, attempt: connection)
         hello.store = StoreOpening(id: SessionStoreID(SessionID(7, 7)), floor: 0)
@@ -67,6 +70,7 @@ import Testing
             name: "",
             over: connection,
             storeIsOpen: storeIsOpen,
+            now: now,
             fresh: .test(connection),
             makeSession: { _ in Int(connection) }
         )
@@ -157,11 +161,57 @@ import Testing
         #expect(hello(&registry, unknown, over: 5) == "refuse full")
     }
 
+    /// A restart of the server: all clients come at once. They are told when to come back, at the rate that is let in.
+    @Test func aStormOfClientsIsLetInAtARate() throws {
+        var configuration = SessionRegistryConfiguration()
+        configuration.maximumOpeningRate = 10
+        var registry = Registry(configuration, seed: 1)
+        let began = MonotonicTime(nanoseconds: 0)
+        // When which client comes, and how often it has come.
+        var coming = (1...100).map { (client: UInt64($0), at: began) }
+        var openings: [MonotonicTime] = []
+        var attempt: UInt64 = 0
+        while !coming.isEmpty {
+            coming.sort { ($0.at, $0.client) < ($1.at, $1.client) }
+            let (client, now) = coming.removeFirst()
+            attempt += 1
+            let action = registry.receivedHello(.test(), name: "", over: attempt, now: now, fresh: .test(attempt)) {
+                _ in 1
+            }
+            switch action {
+            case .create:
+                openings.append(now)
+            case .refuse(let goodbye):
+                #expect(goodbye.code == .full)
+                #expect(goodbye.pause > .zero)
+                coming.append((client, now + goodbye.pause))
+            default:
+                Issue.record("Neither let in nor sent away.")
+            }
+        }
+        #expect(openings.count == 100)
+        // The first second's at once, and then ten a second.
+        for second in 0...9 {
+            let end = began + .seconds(second)
+            let count = openings.count { $0 <= end }
+            #expect(count <= 10 * (second + 1), "within \(second) s")
+            #expect(count >= 10 * second - 1, "within \(second) s")
+        }
+        // Each client is sent away once at most.
+        #expect(attempt <= 190)
+    }
+
     @Test func versionsAreRefusedBeforeAnythingElse() {
         var registry = registry(limit: 0)
         var hello = ClientOpening.test()
         (hello.minimumVersion, hello.maximumVersion) = (2, 9)
-        let action = registry.receivedHello(hello, name: "", over: 1, fresh: .test(1)) { _ in 1 }
+        let action = registry.receivedHello(
+            hello,
+            name: "",
+            over: 1,
+            now: MonotonicTime(nanoseconds: 0),
+            fresh: .test(1)
+        ) { _ in 1 }
         guard case .refuse(let goodbye) = action else { return #expect(Bool(false)) }
         #expect(goodbye.code == .version && goodbye.pause == .zero && goodbye.message.contains("1 to 1"))
     }
@@ -340,7 +390,14 @@ import Testing
         let origin = SessionOrigin(network: "a")
         #expect(hello(&registry, of: origin, over: 1) == "create 1")
         #expect(hello(&registry, of: origin, over: 2) == "create 2")
-        let action = registry.receivedHello(.test(), name: "", of: origin, over: 3, fresh: .test(3)) { _ in 3 }
+        let action = registry.receivedHello(
+            .test(),
+            name: "",
+            of: origin,
+            over: 3,
+            now: MonotonicTime(nanoseconds: 0),
+            fresh: .test(3)
+        ) { _ in 3 }
         guard case .refuse(let goodbye) = action else { return #expect(Bool(false)) }
         #expect(goodbye.code == .full && goodbye.message.contains("address") && goodbye.pause > .zero)
         #expect(hello(&registry, .test(1), of: SessionOrigin(network: "b"), over: 4) == "resume 1")
@@ -365,7 +422,13 @@ import Testing
         var registry = registry(limit: 0, seed: 3)
         var pauses: [Duration] = []
         for connection in UInt64(1)...1000 {
-            let action = registry.receivedHello(.test(), name: "", over: connection, fresh: .test(1)) { _ in 1 }
+            let action = registry.receivedHello(
+                .test(),
+                name: "",
+                over: connection,
+                now: MonotonicTime(nanoseconds: 0),
+                fresh: .test(1)
+            ) { _ in 1 }
             if case .refuse(let goodbye) = action { pauses.append(goodbye.pause) }
         }
         #expect(pauses.count == 1000 && pauses.allSatisfy { $0 >= .zero && $0 <= .seconds(30) })
