@@ -211,6 +211,17 @@ let lifeline: [Target] = [
         "LifelineReflection"
     ),
     swift("LifelineStore", "Lifeline", .grdb),
+    swift(
+        "LifelineFleetRedis",
+        "LifelineCore",
+        "LifelineFleet",
+        "LifelineRuntime",
+        "LifelineTransport",
+        .crypto,
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioCore
+    ),
     swift("LifelineTesting", "Lifeline", "LifelineCore", "LifelineFleet", .nioConcurrencyHelpers),
     swift("SampleServices", "Lifeline", "LifelineProtos"),
     program(
@@ -270,6 +281,18 @@ let examples: [Target] = [
         .argumentParser,
         .logging
     ),
+]
+
+// MARK: - Benchmarks/: what measures more than the public API
+
+let benchmarks: [Target] = [
+    program(
+        "RedisBenchmarks",
+        path: "Benchmarks/Redis",
+        "LifelineCore",
+        "LifelineFleetRedis",
+        .nioCore
+    )
 ]
 
 // MARK: - Tests/: one target for each of Sources/ and codegen/, and what they share
@@ -465,6 +488,15 @@ let unitTests: [Target] = [
         .nioConcurrencyHelpers
     ),
     tests(
+        "LifelineFleetRedisTests",
+        "LifelineCore",
+        "LifelineFleetRedis",
+        "LifelineTestSupport",
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioCore
+    ),
+    tests(
         "LifelineOlderFramingsTests",
         "Lifeline",
         "LifelineClientTestSupport",
@@ -655,8 +687,9 @@ let package = Package(
     name: "lifeline",
     products: [
         .library(name: "Lifeline", targets: ["Lifeline"]),
-        .library(name: "LifelineMessageStreams", targets: ["LifelineMessageStreams"]),
         .library(name: "LifelineFleet", targets: ["LifelineFleet"]),
+        .library(name: "LifelineFleetRedis", targets: ["LifelineFleetRedis"]),
+        .library(name: "LifelineMessageStreams", targets: ["LifelineMessageStreams"]),
         .library(name: "LifelineOlderFramings", targets: ["LifelineOlderFramings"]),
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(
@@ -696,8 +729,8 @@ let package = Package(
         // SQLite for durable sessions: of LifelineStore alone, with the trait Store.
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
-    targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop
-        + faults + sessionCuts + kills,
+    targets: codegen + messages + compatibility + connections + lifeline + examples + benchmarks + unitTests
+        + simulations + interop + faults + sessionCuts + kills,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )

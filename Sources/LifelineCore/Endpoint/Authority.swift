@@ -1,7 +1,7 @@
 /// The host and the port of a URL, without a user: `host`, `host:port`, `[address]` or `[address]:port`.
-struct Authority {
+package struct Authority {
     /// Why a text cannot be split.
-    enum Problem: Error {
+    package enum Problem: Error {
         /// More than one colon, and no brackets.
         case addressWithoutBrackets
         case unclosedBracket
@@ -10,17 +10,17 @@ struct Authority {
     }
 
     /// The host, without brackets.
-    let host: Substring
+    package let host: Substring
     /// The text after the colon; nil if there is no colon.
-    let portText: Substring?
+    package let portText: Substring?
 
     /// The port; nil if `portText` is no number from 0 to 65535.
-    var port: UInt16? {
+    package var port: UInt16? {
         guard let portText, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return UInt16(portText)
     }
 
-    init(_ text: Substring) throws(Problem) {
+    package init(_ text: Substring) throws(Problem) {
         let rest: Substring
         if text.first == "[" {
             guard let bracket = text.firstIndex(of: "]") else { throw .unclosedBracket }

@@ -38,27 +38,11 @@ extension ProxyConfiguration {
 
     private static func parseCredentials(_ text: Substring, of url: String) throws(ConnectionError) -> Credentials {
         let colon = text.firstIndex(of: ":") ?? text.endIndex
-        let parts = [text[..<colon], text[colon...].dropFirst()].map(percentDecoded)
+        let parts = [text[..<colon], text[colon...].dropFirst()].map { $0.percentDecoded() }
         guard let user = parts[0], let password = parts[1] else {
             throw .invalidProxy(url, "user or password has a % that is not followed by two digits of UTF-8's bytes")
         }
         return Credentials(user: user, password: password)
-    }
-
-    private static func percentDecoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-            guard digits.count == 2 else { return nil }
-            bytes.append(UInt8(digits[0] << 4 | digits[1]))
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 
     private static func parseAuthority(

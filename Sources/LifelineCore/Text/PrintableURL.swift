@@ -6,6 +6,7 @@
 package struct PrintableURL: CustomStringConvertible {
     private static let schemes = [
         "tcp", "tls", "ws", "wss", "unix", "http", "https", "socks", "socks4", "socks4a", "socks5", "socks5h",
+        "redis", "rediss",
     ]
 
     package let description: String

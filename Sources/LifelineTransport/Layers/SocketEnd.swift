@@ -1,7 +1,12 @@
-internal import NIOCore
+package import NIOCore
 
 /// Asks for a channel's socket to be closed at once, without what layers would still like to say.
 struct SocketCut: Sendable {}
+
+extension Channel {
+    /// Closes the socket at once, without what layers would still like to say and to hear. For a channel with layers.
+    package func cutSocket() { triggerUserOutboundEvent(SocketCut(), promise: nil) }
+}
 
 /// Stands next to the socket, below all layers.
 ///

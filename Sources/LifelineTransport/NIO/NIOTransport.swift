@@ -29,16 +29,16 @@ package struct NIOTransport: Transport {
     /// The same with one loop for all connections, the group's next one.
     package func onOneLoop() -> NIOTransport { NIOTransport(loop: group.next(), of: executors) }
 
+    /// The loop of the next connection: of `onOneLoop()`, that of all.
+    package var loop: any EventLoop { group.next() }
+
     package func connect<Receiver: FrameReceiver>(
         to endpoint: Endpoint,
         options: ConnectionOptions,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws -> OpenedConnection<Receiver.Inbox> {
-        let attempt = ConnectAttempt()
-        let deadline = NIODeadline.now() + TimeAmount(options.connectTimeout)
-        let outcome = Latch<Result<OpenedConnection<Receiver.Inbox>, any Error>>()
-        try connectChannel(to: endpoint, options: options) { channel in
-            try attempt.begin(channel)
+        let route = Route(to: endpoint, options)
+        return try await open(route) { channel, attempt, outcome in
             let executor = executors[channel.eventLoop]
             let handler = ConnectionHandler(receiver: makeReceiver(), options: options) { handler, channel in
                 if options.layers.isEmpty, !attempt.claim() { return }
@@ -46,22 +46,49 @@ package struct NIOTransport: Transport {
                 let opened = handler.open(channel, endpoint: endpoint, isProxied: isProxied, executor: executor)
                 outcome.open(with: .success(opened))
             }
-            let pipeline = channel.pipeline.syncOperations
             if options.layers.isEmpty {
                 try handler.readIntoSharedBuffer(of: channel)
-                return try pipeline.addHandler(handler)
+                return try channel.pipeline.syncOperations.addHandler(handler)
             }
-            // As soon as it is connected: what the peer says, and its end, may come before whoever connects hears of
-            // it.
-            try pipeline.addHandler(
-                ActiveHandler { channel in
-                    guard attempt.claim() else { return }
-                    channel.addLayers(options.layers, deadline: deadline) {
-                        try $0.pipeline.syncOperations.addHandler(handler)
-                    }
-                    .whenFailure { outcome.open(with: .failure($0)) }
-                }
-            )
+            try route.addLayers(to: channel, attempt, outcome) { try $0.pipeline.syncOperations.addHandler(handler) }
+        }
+    }
+
+    /// Connects to an endpoint for another protocol than that of frames. Cancelling the task gives the attempt up with
+    /// `CancellationError`; nothing of it is left in the kernel when this throws.
+    ///
+    /// - Parameters:
+    ///   - layers: what lies between the socket and the protocol, from the socket on.
+    ///   - timeout: how long it may take, with the layers' handshakes.
+    ///   - addHandlers: adds what speaks the protocol to a channel that is connected, on its loop, before any byte is
+    ///     read.
+    /// - Throws: `ConnectionError`, `CancellationError`, or what `addHandlers` throws.
+    package func openChannel(
+        to endpoint: Endpoint,
+        layers: [any ChannelLayer],
+        keepalive: KeepaliveConfiguration?,
+        timeout: Duration,
+        addHandlers: @escaping @Sendable (any Channel) throws -> Void
+    ) async throws {
+        let route = Route(endpoint: endpoint, layers: layers, keepalive: keepalive, timeout: timeout)
+        try await open(route) { channel, attempt, outcome in
+            try route.addLayers(to: channel, attempt, outcome) {
+                try addHandlers($0)
+                outcome.open(with: .success(()))
+            }
+        }
+    }
+
+    /// Connects, and waits until `initialize` has opened the outcome.
+    private func open<Opened: Sendable>(
+        _ route: Route,
+        initialize: @escaping @Sendable (any Channel, ConnectAttempt, Latch<Result<Opened, any Error>>) throws -> Void
+    ) async throws -> Opened {
+        let attempt = ConnectAttempt()
+        let outcome = Latch<Result<Opened, any Error>>()
+        try connectChannel(route) { channel in
+            try attempt.begin(channel)
+            try initialize(channel, attempt, outcome)
         }.whenComplete { result in
             switch result {
             case .failure(let error): outcome.open(with: .failure(error))
@@ -76,30 +103,29 @@ package struct NIOTransport: Transport {
             await attempt.giveUp()
             if error is CancellationError { throw error }
             throw ConnectionError(
-                connecting: endpoint,
-                through: options.proxyAddress,
+                connecting: route.endpoint,
+                through: route.proxyAddress,
                 failedWith: error,
-                timeout: options.connectTimeout
+                timeout: route.timeout
             )
         }
     }
 
     private func connectChannel(
-        to endpoint: Endpoint,
-        options: ConnectionOptions,
+        _ route: Route,
         initialize: @escaping @Sendable (any Channel) throws -> Void
     ) throws(ConnectionError) -> EventLoopFuture<any Channel> {
         var bootstrap = ClientBootstrap(group: group)
-            .connectTimeout(TimeAmount(options.connectTimeout))
+            .connectTimeout(TimeAmount(route.timeout))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.setConnectionOptions()
                     try initialize(channel)
                 }
             }
-        switch options.proxyAddress ?? endpoint.address {
+        switch route.proxyAddress ?? route.endpoint.address {
         case .tcp(let host, let port):
-            for (option, value) in KeepaliveConfiguration.socketOptions(of: options.keepalive) {
+            for (option, value) in KeepaliveConfiguration.socketOptions(of: route.keepalive) {
                 bootstrap = bootstrap.channelOption(option, value: value)
             }
             return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
@@ -119,6 +145,48 @@ package struct NIOTransport: Transport {
             group: group,
             executors: executors,
             makeReceiver: makeReceiver
+        )
+    }
+}
+
+/// Where to connect to, and what lies between the socket and what speaks there.
+private struct Route: Sendable {
+    let endpoint: Endpoint
+    var proxyAddress: Endpoint.Address?
+    let layers: [any ChannelLayer]
+    let keepalive: KeepaliveConfiguration?
+    let timeout: Duration
+    private let deadline: NIODeadline
+
+    init(endpoint: Endpoint, layers: [any ChannelLayer], keepalive: KeepaliveConfiguration?, timeout: Duration) {
+        (self.endpoint, self.layers, self.keepalive, self.timeout) = (endpoint, layers, keepalive, timeout)
+        deadline = .now() + TimeAmount(timeout)
+    }
+
+    init(to endpoint: Endpoint, _ options: ConnectionOptions) {
+        self.init(
+            endpoint: endpoint,
+            layers: options.layers,
+            keepalive: options.keepalive,
+            timeout: options.connectTimeout
+        )
+        proxyAddress = options.proxyAddress
+    }
+
+    /// Has the layers added as soon as the channel is connected: what the peer says, and its end, may come before
+    /// whoever connects hears of it. Then `completion` adds what lies above them.
+    func addLayers<Opened>(
+        to channel: any Channel,
+        _ attempt: ConnectAttempt,
+        _ outcome: Latch<Result<Opened, any Error>>,
+        completion: @escaping (any Channel) throws -> Void
+    ) throws {
+        try channel.pipeline.syncOperations.addHandler(
+            ActiveHandler { channel in
+                guard attempt.claim() else { return }
+                channel.addLayers(layers, deadline: deadline, completion: completion)
+                    .whenFailure { outcome.open(with: .failure($0)) }
+            }
         )
     }
 }

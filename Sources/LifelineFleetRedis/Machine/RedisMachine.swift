@@ -1,0 +1,170 @@
+internal import LifelineCore
+internal import NIOCore
+
+/// What one of a client's connections is for.
+protocol RedisRole: Sendable {
+    associatedtype Waiter: Sendable
+
+    /// Whether there is something to do that needs a connection.
+    var needsConnection: Bool { get }
+    /// When `expire` is to be called.
+    var nextDeadline: MonotonicTime? { get }
+
+    /// The connection is ready.
+    mutating func connected(_ actions: inout RedisActions<Waiter>)
+    /// Adds bytes that may be written now, while the connection is ready.
+    mutating func write(_ actions: inout RedisActions<Waiter>)
+    /// The connection needs a sign of life.
+    mutating func ping(_ actions: inout RedisActions<Waiter>)
+    /// A reply came, while the connection is ready.
+    ///
+    /// - Throws: where nothing asked for it.
+    mutating func received(_ reply: RedisValue, _ actions: inout RedisActions<Waiter>) throws(RedisError)
+    /// The connection is lost, or an attempt has failed.
+    mutating func disconnected(_ error: RedisError, _ actions: inout RedisActions<Waiter>)
+    /// Ends what has waited for too long.
+    ///
+    /// - Parameter cause: why there is no connection; nil where there is one.
+    mutating func expire(now: MonotonicTime, cause: RedisError?, _ actions: inout RedisActions<Waiter>)
+    /// The task that waits for this was cancelled.
+    mutating func cancel(_ id: UInt64, _ actions: inout RedisActions<Waiter>)
+    /// The client is closed.
+    mutating func close(_ actions: inout RedisActions<Waiter>)
+}
+
+/// Decides everything about one connection of a client: when to connect, what to write, what ends how.
+struct RedisMachine<Role: RedisRole>: Sendable {
+    typealias Actions = RedisActions<Role.Waiter>
+
+    private(set) var connection: RedisConnectionState
+    var role: Role
+    private let greeting: RedisGreeting
+
+    init(_ configuration: RedisConfiguration, role: Role, seed: UInt64) {
+        connection = RedisConnectionState(configuration, seed: seed)
+        greeting = RedisGreeting(configuration)
+        self.role = role
+    }
+
+    /// When `turn` is to be called, at the latest; nil: after another event.
+    var nextDeadline: MonotonicTime? {
+        guard let first = connection.nextDeadline else { return role.nextDeadline }
+        return role.nextDeadline.map { min($0, first) } ?? first
+    }
+
+    /// The connection of an attempt stands. Returns nil where it is not wanted any more.
+    mutating func opened(_ attempt: UInt64, now: MonotonicTime) -> Actions? {
+        guard isCurrent(attempt), connection.opened(greeting, now: now) else { return nil }
+        var actions = Actions()
+        actions.bytes = greeting.bytes
+        return actions
+    }
+
+    /// Whether events of a connection count.
+    private func isCurrent(_ attempt: UInt64) -> Bool { attempt == connection.attempt && !connection.isClosed }
+
+    /// Replies came on a connection.
+    ///
+    /// - Parameter failure: why what came behind them is no reply.
+    mutating func received(
+        _ replies: [RedisValue],
+        failure: RESPError?,
+        attempt: UInt64,
+        now: MonotonicTime
+    ) -> Actions {
+        var actions = Actions()
+        guard isCurrent(attempt) else { return actions }
+        connection.received(now: now)
+        do throws(RedisError) {
+            for reply in replies { try receive(reply, now: now, &actions) }
+            if let failure { throw .protocolViolation(failure) }
+        } catch {
+            lose(error, now: now, &actions)
+        }
+        advance(now: now, &actions)
+        return actions
+    }
+
+    private mutating func receive(
+        _ reply: RedisValue,
+        now: MonotonicTime,
+        _ actions: inout Actions
+    ) throws(RedisError) {
+        if connection.isReady { return try role.received(reply, &actions) }
+        switch connection.receivedGreeting(reply, now: now) {
+        case .wait: break
+        case .fail(let error): throw error
+        case .becomeReady:
+            actions.steps.append(.connected(attempt: connection.attempt))
+            role.connected(&actions)
+        }
+    }
+
+    /// An attempt has failed, or its connection is lost.
+    mutating func lost(_ error: RedisError, attempt: UInt64, now: MonotonicTime) -> Actions {
+        var actions = Actions()
+        guard isCurrent(attempt) else { return actions }
+        lose(error, now: now, &actions)
+        advance(now: now, &actions)
+        return actions
+    }
+
+    private mutating func lose(_ error: RedisError, now: MonotonicTime, _ actions: inout Actions) {
+        switch connection.lost(error, now: now) {
+        case .none: return
+        case .connect:
+            actions.connects = connection.attempt
+            actions.steps.append(.lost(error, retryIn: .zero))
+        case .wait(let delay):
+            actions.steps.append(.lost(error, retryIn: delay))
+        }
+        actions.disconnects = true
+        // What was to be written, was to be written there.
+        actions.bytes = ByteBuffer()
+        role.disconnected(error, &actions)
+    }
+
+    /// Something was given to the role, or time has come, maybe too early.
+    mutating func turn(now: MonotonicTime) -> Actions {
+        var actions = Actions()
+        advance(now: now, &actions)
+        return actions
+    }
+
+    private mutating func advance(now: MonotonicTime, _ actions: inout Actions) {
+        switch connection.timerFired(now: now) {
+        case .none: break
+        case .connect: actions.connects = connection.attempt
+        case .ping: role.ping(&actions)
+        case .fail(let error): lose(error, now: now, &actions)
+        }
+        role.expire(now: now, cause: connection.lastFailure, &actions)
+        if connection.isReady {
+            role.write(&actions)
+        } else if role.needsConnection, connection.connectionNeeded() {
+            actions.connects = connection.attempt
+        }
+    }
+
+    /// The task that waits for this was cancelled. The actions are results only, which may be told on any thread.
+    mutating func cancel(_ id: UInt64) -> Actions {
+        var actions = Actions()
+        role.cancel(id, &actions)
+        return actions
+    }
+
+    /// Reading stops, or goes on.
+    mutating func pauseChanged(_ isPaused: Bool, now: MonotonicTime) {
+        connection.pauseChanged(isPaused, now: now)
+    }
+
+    /// The client is closed.
+    mutating func close() -> Actions {
+        var actions = Actions()
+        guard !connection.isClosed else { return actions }
+        connection.close()
+        actions.disconnects = true
+        role.close(&actions)
+        return actions
+    }
+}

@@ -1,0 +1,208 @@
+internal import LifelineCore
+internal import LifelineRuntime
+internal import LifelineTransport
+internal import Logging
+internal import NIOConcurrencyHelpers
+internal import NIOCore
+
+/// What waits for a reply.
+typealias RedisWaiter = QuickContinuation<Result<RedisValue, any Error>>
+
+/// Drives a machine: tells it what happens on one connection of a client, and does what it decides.
+final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaiter {
+    typealias Machine = RedisMachine<Role>
+
+    private struct State {
+        var machine: Machine
+        /// Whether the loop is going to call `turn`.
+        var isTurnComing = false
+    }
+
+    /// What is only touched on the loop.
+    private struct LoopState {
+        var attempt: Task<Void, Never>?
+        var channel: (any Channel)?
+        var timer = LoopTimer()
+    }
+
+    private let state: NIOLockedValueBox<State>
+    private let loopState: NIOLoopBoundBox<LoopState>
+    private let loop: any EventLoop
+    private let route: RedisRoute
+    private let logger: Logger
+    private let handleEvent: @Sendable (RedisSubscriptionEvent) -> Void
+
+    init(
+        _ machine: Machine,
+        route: RedisRoute,
+        logger: Logger,
+        handleEvent: @escaping @Sendable (RedisSubscriptionEvent) -> Void = { _ in }
+    ) {
+        state = NIOLockedValueBox(State(machine: machine))
+        loop = route.transport.loop
+        loopState = .makeBoxSendingValue(LoopState(), eventLoop: loop)
+        (self.route, self.logger, self.handleEvent) = (route, logger, handleEvent)
+    }
+
+    // MARK: From any thread
+
+    /// Waits for what the role is asked for.
+    ///
+    /// - Parameter begin: gives the role the waiter, and returns the number of the call; nil where there is nothing to wait
+    ///   for. Called under the lock.
+    func wait(
+        timeout: Duration,
+        _ begin: (inout Role, RedisWaiter, _ deadline: MonotonicTime) throws(RedisError) -> UInt64?
+    ) async throws -> RedisValue {
+        let call = NIOLockedValueBox<UInt64?>(nil)
+        let deadline = MonotonicTime.now() + timeout
+        let result = await withTaskCancellationHandler {
+            await withQuickContinuation { (waiter: RedisWaiter) in
+                self.begin(waiter, call) { role throws(RedisError) in try begin(&role, waiter, deadline) }
+            }
+        } onCancel: {
+            cancel(call)
+        }
+        return try result.get()
+    }
+
+    private func begin(
+        _ waiter: RedisWaiter,
+        _ call: NIOLockedValueBox<UInt64?>,
+        _ begin: (inout Role) throws(RedisError) -> UInt64?
+    ) {
+        var (result, bringsTurn): (Result<RedisValue, any Error>?, Bool) = (nil, false)
+        state.withLockedValue { state in
+            // A cancellation before this ran its handler in vain; one after this finds the number.
+            if Task.isCancelled { return result = .failure(CancellationError()) }
+            do throws(RedisError) {
+                guard let id = try begin(&state.machine.role) else { return result = .success(.null) }
+                call.withLockedValue { $0 = id }
+                bringsTurn = !state.isTurnComing
+                state.isTurnComing = true
+            } catch {
+                result = .failure(error)
+            }
+        }
+        if let result { waiter.resume(returning: result) }
+        if bringsTurn { loop.execute { self.turn() } }
+    }
+
+    private func cancel(_ call: NIOLockedValueBox<UInt64?>) {
+        let actions = state.withLockedValue { state in
+            call.withLockedValue { $0 }.map { state.machine.cancel($0) }
+        }
+        for (waiter, result) in actions?.results ?? [] { waiter.resume(returning: result) }
+    }
+
+    /// Stops reading, or goes on with it.
+    func setPaused(_ isPaused: Bool) {
+        if loop.inEventLoop { pauseChanged(isPaused) } else { loop.execute { self.pauseChanged(isPaused) } }
+    }
+
+    /// Ends everything. Returns when there is no connection any more.
+    func close() async {
+        try? await loop.flatSubmit { self.closeOnLoop() }.get()
+    }
+
+    // MARK: On the loop
+
+    /// The connection of an attempt stands.
+    ///
+    /// - Throws: `CancellationError` where it is not wanted any more.
+    private func opened(_ channel: any Channel, attempt: UInt64) throws {
+        let handler = RedisChannelHandler(limits: route.limits) { replies, failure in
+            self.received(replies, failure: failure, attempt: attempt)
+        } lost: { error in
+            self.lost(error, attempt: attempt)
+        }
+        try channel.pipeline.syncOperations.addHandler(handler)
+        var isWanted = false
+        run { machine, now in
+            guard let actions = machine.opened(attempt, now: now) else { return Machine.Actions() }
+            isWanted = true
+            loopState.value.channel = channel
+            return actions
+        }
+        guard isWanted else { throw CancellationError() }
+        pauseReading(state.withLockedValue { $0.machine.connection.isPaused })
+    }
+
+    private func received(_ replies: [RedisValue], failure: RESPError?, attempt: UInt64) {
+        run { $0.received(replies, failure: failure, attempt: attempt, now: $1) }
+    }
+
+    private func lost(_ error: RedisError, attempt: UInt64) {
+        run { $0.lost(error, attempt: attempt, now: $1) }
+    }
+
+    private func turn() { run { $0.turn(now: $1) } }
+
+    private func pauseChanged(_ isPaused: Bool) {
+        run { machine, now in
+            machine.pauseChanged(isPaused, now: now)
+            return machine.turn(now: now)
+        }
+        pauseReading(isPaused)
+    }
+
+    private func pauseReading(_ isPaused: Bool) {
+        try? loopState.value.channel?.syncOptions?.setOption(.autoRead, value: !isPaused)
+    }
+
+    private func closeOnLoop() -> EventLoopFuture<Void> {
+        let (attempt, channel) = (loopState.value.attempt, loopState.value.channel)
+        run { machine, _ in machine.close() }
+        loopState.value.timer.cancel()
+        return loop.makeFutureWithTask { await attempt?.value }
+            .flatMap { channel?.closeFuture ?? self.loop.makeSucceededVoidFuture() }
+    }
+
+    /// Has the machine decide, and does that.
+    private func run(_ decide: (inout Machine, _ now: MonotonicTime) -> Machine.Actions) {
+        let now = MonotonicTime.now()
+        let (actions, deadline) = state.withLockedValue { state in
+            state.isTurnComing = false
+            return (decide(&state.machine, now), state.machine.nextDeadline)
+        }
+        if actions.disconnects { disconnect() }
+        if let attempt = actions.connects { connect(attempt) }
+        if actions.bytes.readableBytes > 0 { loopState.value.channel?.writeAndFlush(actions.bytes, promise: nil) }
+        for event in actions.events { handleEvent(event) }
+        for (waiter, result) in actions.results { waiter.resume(returning: result) }
+        for step in actions.steps { log(step) }
+        guard let deadline else { return }
+        loopState.value.timer.set(to: deadline, now: now, on: loop) {
+            self.loopState.value.timer.fired()
+            self.turn()
+        }
+    }
+
+    private func connect(_ attempt: UInt64) {
+        loopState.value.attempt = Task {
+            do {
+                try await route.connect { try self.opened($0, attempt: attempt) }
+            } catch {
+                loop.execute { self.lost(.connectionFailed(error), attempt: attempt) }
+            }
+        }
+    }
+
+    private func disconnect() {
+        loopState.value.attempt?.cancel()
+        loopState.value.channel?.cutSocket()
+        (loopState.value.attempt, loopState.value.channel) = (nil, nil)
+    }
+
+    private func log(_ step: RedisConnectionStep) {
+        switch step {
+        case .connected(let attempt):
+            logger.log(level: attempt > 1 ? .notice : .debug, "Connected to Redis", metadata: ["attempt": "\(attempt)"])
+        case .lost(let error, let delay):
+            logger.notice(
+                "Not connected to Redis",
+                metadata: ["reason": "\(error)", "next-attempt-in": "\(delay)"]
+            )
+        }
+    }
+}

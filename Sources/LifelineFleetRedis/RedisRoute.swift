@@ -1,0 +1,51 @@
+internal import LifelineCore
+internal import LifelineTransport
+internal import NIOCore
+
+/// How a client's connections reach the server.
+struct RedisRoute: Sendable {
+    let transport: NIOTransport
+    let limits: RedisReplyLimits
+    private let endpoint: Endpoint
+    private let layers: [any ChannelLayer]
+    private let timeout: Duration
+
+    /// Reads the files of TLS, if there are any: not to be done on an event loop.
+    ///
+    /// - Throws: `invalidConfiguration`.
+    init(_ configuration: RedisConfiguration) throws(RedisError) {
+        transport = NIOTransport.shared.onOneLoop()
+        limits = configuration.replyLimits
+        endpoint = configuration.endpoint
+        timeout = configuration.connectTimeout.clamped(atLeast: .milliseconds(1))
+        guard !endpoint.isWebSocket else {
+            throw RedisError(code: .invalidConfiguration, message: "Redis speaks no WebSocket. Use tcp, tls or unix.")
+        }
+        do throws(ConnectionError) {
+            layers =
+                if endpoint.isEncrypted, case .tcp(let host, _) = endpoint.address {
+                    [try TLSClientLayer(configuration.tls, host: host)]
+                } else {
+                    []
+                }
+        } catch {
+            throw RedisError(
+                code: .invalidConfiguration,
+                message: "TLS cannot be spoken as RedisConfiguration.tls wants it.",
+                cause: error
+            )
+        }
+    }
+
+    /// - Parameter addHandlers: is called on the loop when the connection stands, before anything is read.
+    /// - Throws: `ConnectionError`, `CancellationError`.
+    func connect(_ addHandlers: @escaping @Sendable (any Channel) throws -> Void) async throws {
+        try await transport.openChannel(
+            to: endpoint,
+            layers: layers,
+            keepalive: KeepaliveConfiguration(),
+            timeout: timeout,
+            addHandlers: addHandlers
+        )
+    }
+}
