@@ -489,9 +489,14 @@ let unitTests: [Target] = [
     ),
     tests(
         "LifelineFleetRedisTests",
+        "Lifeline",
         "LifelineCore",
+        "LifelineFleet",
         "LifelineFleetRedis",
+        "LifelineProtos",
         "LifelineTestSupport",
+        "LifelineTesting",
+        "SampleServices",
         .logging,
         .nioConcurrencyHelpers,
         .nioCore

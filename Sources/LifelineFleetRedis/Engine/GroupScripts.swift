@@ -1,0 +1,138 @@
+internal import LifelineCore
+internal import LifelineFleet
+internal import NIOCore
+
+/// The scripts by which Redis keeps groups. Each is one step for Redis: a message gets its offset, is kept, and is told
+/// to the nodes, or nothing of that.
+///
+/// The state of a group is a hash: its epoch, its newest offset, how many bytes its log has, how old its messages may
+/// be, and since when nothing of it can have been lost. The log is a list, whose last element is the newest message. An
+/// element begins with its time, in milliseconds of Redis' clock, as 8 bytes.
+///
+/// The name of the run of the server stands in the scripts. A server that was started again knows no scripts, and gets
+/// new ones with its new name: they find the old one in the state of a group, and begin an epoch. So none can be run by a
+/// server that it was not made for, whenever connections are lost.
+struct GroupScripts: Sendable {
+    let append: RedisScript
+    let read: RedisScript
+    let newest: RedisScript
+
+    /// - Parameter keptSince: names the time since when Redis cannot have lost anything.
+    init(keptSince: String) {
+        let since = keptSince.filter { $0.isLetter || $0.isNumber }
+        // Microseconds, so that a later epoch is greater. They fit into Lua's numbers for 200 years.
+        let load = """
+            local state, log = KEYS[1], KEYS[2]
+            local time = redis.call('TIME')
+            local now = time[1] * 1000 + math.floor(time[2] / 1000)
+            local found = redis.call('HMGET', state, 'epoch', 'offset', 'bytes', 'age', 'since')
+            local epoch, offset, bytes = tonumber(found[1]), tonumber(found[2]), tonumber(found[3])
+            local age = tonumber(found[4] or 0)
+            if found[5] ~= '\(since)' then
+                epoch = math.max(time[1] * 1000000 + time[2], (epoch or 0) + 1)
+                offset, bytes = 0, 0
+                redis.call('DEL', log)
+                redis.call('HSET', state, 'epoch', string.format('%.0f', epoch), 'offset', 0, 'bytes', 0, 'age', 0,
+                    'since', '\(since)')
+                redis.call('PEXPIRE', state, 86400000)
+            end
+
+            """
+        append = RedisScript(
+            load + """
+                local payload, channel = ARGV[1], ARGV[2]
+                local count_limit, byte_limit = tonumber(ARGV[3]), tonumber(ARGV[4])
+                local age_limit, lifetime = tonumber(ARGV[5]), tonumber(ARGV[6])
+                offset = offset + 1
+                bytes = bytes + #payload
+                local count = redis.call('RPUSH', log, struct.pack('>I8', now) .. payload)
+                if count == 1 then bytes = #payload end
+                while count > 0 do
+                    if count <= count_limit and bytes <= byte_limit then
+                        local first = redis.call('LINDEX', log, 0)
+                        if now - struct.unpack('>I8', first) <= age_limit then break end
+                    end
+                    bytes = bytes - #redis.call('LPOP', log) + 8
+                    count = count - 1
+                end
+                redis.call('HSET', state, 'offset', offset, 'bytes', bytes, 'age', age_limit)
+                redis.call('PEXPIRE', state, math.max(age_limit, lifetime))
+                redis.call('PEXPIRE', log, age_limit)
+                redis.call('PUBLISH', channel, struct.pack('>I8I8', epoch, offset) .. payload)
+                return {epoch, offset}
+                """
+        )
+        read = RedisScript(
+            load + """
+                local count = redis.call('LLEN', log)
+                local first = offset - count + 1
+                local from = math.min(math.max(tonumber(ARGV[1]) + 1 - first, 0), count)
+                return {epoch, offset, first + from, now, age, redis.call('LRANGE', log, from, -1)}
+                """
+        )
+        newest = RedisScript(load + "return {epoch, offset}")
+    }
+}
+
+extension RedisValue {
+    var elements: [RedisValue]? { if case .array(let elements) = self { elements } else { nil } }
+
+    /// A string, or a status.
+    var text: String? {
+        switch self {
+        case .bytes(let bytes): String(decoding: bytes.readableBytesView, as: UTF8.self)
+        case .status(let text): text
+        case .error, .integer, .array, .null: nil
+        }
+    }
+
+    fileprivate var number: UInt64? { if case .integer(let number) = self { UInt64(exactly: number) } else { nil } }
+}
+
+extension GroupPosition {
+    /// Of two numbers.
+    init?(_ numbers: ArraySlice<RedisValue>) {
+        guard numbers.count == 2, let epoch = numbers.first?.number, let offset = numbers.last?.number else {
+            return nil
+        }
+        self.init(epoch: epoch, offset: offset)
+    }
+}
+
+extension GroupPage {
+    /// What the script `read` has replied.
+    init?(_ value: RedisValue, after offset: UInt64) {
+        guard let elements = value.elements, elements.count == 6, let newest = GroupPosition(elements[0..<2]),
+            let first = elements[2].number, let now = elements[3].number, let age = elements[4].number,
+            let entries = elements[5].elements, first &+ UInt64(entries.count) == newest.offset &+ 1
+        else { return nil }
+        var messages: [Message] = []
+        for (index, entry) in entries.enumerated() {
+            guard case .bytes(var bytes) = entry, let time = bytes.readInteger(as: UInt64.self) else { return nil }
+            let messageAge = now > time ? now - time : 0
+            if messageAge > age { continue }
+            messages.append(
+                Message(
+                    offset: first + UInt64(index),
+                    age: .milliseconds(messageAge),
+                    bytes: [UInt8](bytes.readableBytesView)
+                )
+            )
+        }
+        self.init(newest: newest, messages: messages)
+    }
+}
+
+/// What a channel of a group tells.
+struct GroupNews: Sendable {
+    let news: FleetNews
+
+    /// - Returns: nil for what is none.
+    init?(_ payload: ByteBuffer, of group: String) {
+        var payload = payload
+        guard let epoch = payload.readInteger(as: UInt64.self), let offset = payload.readInteger(as: UInt64.self) else {
+            return nil
+        }
+        news = .message([UInt8](payload.readableBytesView), at: GroupPosition(epoch: epoch, offset: offset), in: group)
+    }
+}

@@ -1,0 +1,185 @@
+public import LifelineFleet
+public import Logging
+internal import NIOConcurrencyHelpers
+internal import NIOCore
+
+/// An engine whose groups are in Redis, so that servers on several machines serve the same ones.
+///
+///     let engine = try RedisFleetEngine(RedisConfiguration(url: "redis://cache.example.org"))
+///     let fleet = Fleet(engine: engine)
+///
+/// Run the fleet beside its server, in a `ServiceGroup` for example: `Fleet.run()` compares with Redis what it is told.
+///
+/// **What Redis keeps.** A Redis that was started again without all that it had, or was emptied, begins each group anew,
+/// in a new epoch: members are told that messages may be lost to them, also where none are. Only with `appendonly yes` and
+/// `appendfsync always` histories go on where they were. The engine reads how Redis is set, and logs it.
+///
+/// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Those of
+/// one group are in one slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`.
+public final class RedisFleetEngine: FleetEngine {
+    private struct State {
+        var nodes: [String: FleetNode] = [:]
+        /// The names of the nodes that follow a group, by the group's channel.
+        var followers: [String: Set<String>] = [:]
+        /// The scripts for the server that there was last; nil before the first.
+        var scripts: GroupScripts?
+    }
+
+    private let names: GroupKeys
+    private let groupLifetime: Duration
+    private let logger: Logger
+    private let client: RedisClient
+    private let state: NIOLockedValueBox<State>
+
+    /// Makes an engine, which connects when it is first used.
+    ///
+    /// - Parameters:
+    ///   - prefix: what the names of all keys and channels begin with. Fleets with different ones have nothing in common.
+    ///   - groupLifetime: how long after its last message a group is forgotten. Default: a day.
+    ///   - logger: gets what happens to connections, and how Redis keeps its data.
+    /// - Throws: `RedisError` `invalidConfiguration`.
+    public init(
+        _ configuration: RedisConfiguration,
+        prefix: String = "lifeline",
+        groupLifetime: Duration = .seconds(86_400),
+        logger: Logger = Logger(label: "lifeline.redis")
+    ) throws(RedisError) {
+        let state = NIOLockedValueBox(State())
+        let names = GroupKeys(prefix: prefix)
+        (self.names, self.groupLifetime, self.logger, self.state) = (names, groupLifetime, logger, state)
+        client = try RedisClient(configuration, logger: logger) { event in
+            switch event {
+            case .message(let channel, let payload):
+                guard let group = names.group(ofChannel: channel), let news = GroupNews(payload, of: group) else {
+                    return
+                }
+                for node in Self.followers(of: channel, state) { node.receive(news.news) }
+            case .connected(afterGap: true):
+                for node in state.withLockedValue({ $0.nodes.values }) { node.receive(.interrupted) }
+            case .connected, .disconnected:
+                break
+            }
+        }
+    }
+
+    private static func followers(of channel: String, _ state: NIOLockedValueBox<State>) -> [FleetNode] {
+        state.withLockedValue { state in (state.followers[channel] ?? []).compactMap { state.nodes[$0] } }
+    }
+
+    public func attach(_ node: FleetNode) { state.withLockedValue { $0.nodes[node.name] = node } }
+
+    /// Says how Redis keeps its data, and holds the connections until the task is cancelled.
+    public func run(_ node: FleetNode) async throws {
+        do {
+            let persistence = try await RedisPersistence(of: client)
+            logger.info("Redis keeps its data: \(persistence)")
+        } catch {
+            logger.warning("It is not known how Redis keeps its data", metadata: ["error": "\(error)"])
+        }
+        while true { try await Task.sleep(for: .seconds(3_600)) }
+    }
+
+    // MARK: Messages
+
+    public func append(
+        _ message: [UInt8],
+        to group: String,
+        keeping history: GroupHistory
+    ) async throws -> GroupPosition {
+        let value = try await run({ $0.append }, names.keys(of: group)) {
+            [
+                .bytes(ByteBuffer(bytes: message)), .text(self.names.channel(of: group)),
+                .number(Int64(max(history.maximumCount, 0))), .number(Int64(max(history.maximumByteCount, 0))),
+                .number(history.maximumAge.milliseconds), .number(self.groupLifetime.milliseconds),
+            ]
+        }
+        guard let position = value.elements.flatMap({ GroupPosition($0[...]) }) else { throw RedisError.badReply }
+        return position
+    }
+
+    public func follow(_ group: String, _ node: FleetNode) async throws -> GroupPage {
+        let channel = names.channel(of: group)
+        state.withLockedValue { _ = $0.followers[channel, default: []].insert(node.name) }
+        do {
+            try await client.subscribe(to: [channel])
+            return try await read(group, after: 0)
+        } catch {
+            await unfollow(group, node)
+            throw error
+        }
+    }
+
+    public func unfollow(_ group: String, _ node: FleetNode) async {
+        let channel = names.channel(of: group)
+        let isLast = state.withLockedValue { state in
+            state.followers[channel]?.remove(node.name)
+            guard state.followers[channel]?.isEmpty == true else { return false }
+            state.followers[channel] = nil
+            return true
+        }
+        // It ends in any case.
+        if isLast { try? await client.unsubscribe(from: [channel]) }
+    }
+
+    public func read(_ group: String, after offset: UInt64) async throws -> GroupPage {
+        let value = try await run({ $0.read }, names.keys(of: group)) { [.text("\(offset)")] }
+        guard let page = GroupPage(value, after: offset) else { throw RedisError.badReply }
+        return page
+    }
+
+    public func newest(of groups: [String]) async throws -> [GroupPosition] {
+        // Each is asked for by itself, as they are in different slots of a cluster. Few at once, as others wait.
+        var positions: [GroupPosition] = []
+        for start in stride(from: 0, to: groups.count, by: 256) {
+            let chunk = groups[start..<min(start + 256, groups.count)]
+            positions += try await withThrowingTaskGroup { tasks in
+                for (index, group) in chunk.enumerated() {
+                    tasks.addTask { (index, try await self.newest(of: group)) }
+                }
+                var positions = [GroupPosition](repeating: GroupPosition(epoch: 0, offset: 0), count: chunk.count)
+                for try await (index, position) in tasks { positions[index] = position }
+                return positions
+            }
+        }
+        return positions
+    }
+
+    private func newest(of group: String) async throws -> GroupPosition {
+        let value = try await run({ $0.newest }, names.keys(of: group)) { [] }
+        guard let position = value.elements.flatMap({ GroupPosition($0[...]) }) else { throw RedisError.badReply }
+        return position
+    }
+
+    // MARK: Scripts
+
+    /// Runs a script for the server that there is.
+    ///
+    /// A server that was started again knows none of the scripts. Then they are made for it.
+    private func run(
+        _ script: (GroupScripts) -> RedisScript,
+        _ keys: [RedisArgument],
+        _ arguments: () -> [RedisArgument]
+    ) async throws -> RedisValue {
+        let rest = [.number(Int64(keys.count))] + keys + arguments()
+        if let scripts = state.withLockedValue({ $0.scripts }) {
+            do {
+                let digest = RedisArgument.text(script(scripts).digest)
+                return try await client.send(RedisCommand("EVALSHA", [digest] + rest))
+            } catch let error as RedisError where error.replyCode == "NOSCRIPT" {}
+        }
+        let scripts = GroupScripts(keptSince: try await RedisPersistence(of: client).keptSince)
+        state.withLockedValue { $0.scripts = scripts }
+        return try await client.send(RedisCommand("EVAL", [.text(script(scripts).source)] + rest))
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 { Int64(max(self / .milliseconds(1), 0).rounded(.up)) }
+}
+
+extension RedisError {
+    fileprivate static let badReply = RedisError(
+        code: .protocolViolation,
+        message: "A script of the engine has another reply than it should. Does another program use its keys?"
+    )
+}

@@ -1,0 +1,48 @@
+internal import LifelineCore
+
+/// What Redis has of its data after it was started again.
+struct RedisPersistence: Sendable, CustomStringConvertible {
+    enum Kind: Sendable {
+        /// It has all that it has ever confirmed.
+        case all
+        /// It lacks what came last.
+        case some
+        /// It has nothing.
+        case none
+    }
+
+    let kind: Kind
+    /// Names the time since when nothing can have been lost: all times, or this run of the server.
+    let keptSince: String
+
+    init(of client: RedisClient) async throws {
+        let info = try await client.send(RedisCommand("INFO", "server")).text ?? ""
+        let persistence = try await client.send(RedisCommand("INFO", "persistence")).text ?? ""
+        let hasLog = Self.value(of: "aof_enabled", in: persistence) == "1"
+        let savesPoints = (try? await Self.setting("save", of: client)).map { $0 != "" } ?? true
+        // It may not be told. Then it is taken for granted that what came last is lost.
+        let synchronizes = hasLog ? try? await Self.setting("appendfsync", of: client) : nil
+        kind = synchronizes == "always" ? .all : hasLog || savesPoints ? .some : .none
+        keptSince = kind == .all ? "always" : Self.value(of: "run_id", in: info) ?? "unknown"
+    }
+
+    private static func setting(_ name: String, of client: RedisClient) async throws -> String? {
+        let value = try await client.send(RedisCommand("CONFIG", "GET", .text(name)))
+        return value.elements?.last?.text
+    }
+
+    private static func value(of key: String, in info: String) -> String? {
+        info.split(whereSeparator: \.isNewline).first { $0.hasPrefix(key + ":") }
+            .map { String($0.dropFirst(key.count + 1)) }
+    }
+
+    var description: String {
+        switch kind {
+        case .all: "it has everything when it is started again (appendfsync always)."
+        case .some:
+            "when it is started again it may lack what came last, so that groups begin anew then. With appendonly yes and "
+                + "appendfsync always they go on."
+        case .none: "when it is started again it has nothing, so that groups begin anew then."
+        }
+    }
+}

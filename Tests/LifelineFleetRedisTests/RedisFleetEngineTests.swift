@@ -1,0 +1,199 @@
+import Lifeline
+import LifelineFleet
+import LifelineFleetRedis
+import LifelineProtos
+import LifelineTestSupport
+import LifelineTesting
+import SampleServices
+import Testing
+
+/// Over a real server.
+@Suite(.timeLimit(.minutes(1))) struct RedisFleetEngineTests {
+    private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    @Test(arguments: FleetEngineChecks.all) func keepsTheRules(_ check: FleetEngineCheck) async throws {
+        try await withRedisServer { server in
+            try await check.run {
+                [try RedisFleetEngine(server.configuration), try RedisFleetEngine(server.configuration)]
+            }
+        }
+    }
+
+    // MARK: What Redis loses
+
+    /// What is kept in memory alone is gone: a group begins anew, and is known to.
+    @Test(arguments: [["save \"\""], ["save \"\"", "appendonly yes", "appendfsync everysec"]])
+    func aServerThatIsStartedAgainBeginsAnEpoch(_ settings: [String]) async throws {
+        try await withRedisServer(settings) { server in
+            let engine = try RedisFleetEngine(server.configuration)
+            let first = try await engine.append(Self.bytes("one"), to: "g", keeping: GroupHistory())
+            await server.kill()
+            try await server.restart()
+            let page = try await engine.read("g", after: 0)
+            #expect(page.newest.epoch > first.epoch)
+            #expect(page.newest.offset == 0)
+            #expect(page.messages.isEmpty)
+            let second = try await engine.append(Self.bytes("two"), to: "g", keeping: GroupHistory())
+            #expect(second == GroupPosition(epoch: page.newest.epoch, offset: 1))
+        }
+    }
+
+    @Test func aServerThatSynchronizesEverythingGoesOn() async throws {
+        let settings = ["save \"\"", "appendonly yes", "appendfsync always"]
+        try await withRedisServer(settings) { server in
+            let engine = try RedisFleetEngine(server.configuration)
+            let first = try await engine.append(Self.bytes("one"), to: "g", keeping: GroupHistory())
+            await server.kill()
+            try await server.restart()
+            let second = try await engine.append(Self.bytes("two"), to: "g", keeping: GroupHistory())
+            #expect(second == GroupPosition(epoch: first.epoch, offset: 2))
+            #expect(try await engine.read("g", after: 0).messages.map(\.bytes) == ["one", "two"].map(Self.bytes))
+        }
+    }
+
+    @Test func anEmptiedServerBeginsAnEpoch() async throws {
+        try await withRedisServer { server in
+            let engine = try RedisFleetEngine(server.configuration)
+            let first = try await engine.append(Self.bytes("one"), to: "g", keeping: GroupHistory())
+            try await withRedisClient(server.configuration) { client in
+                _ = try await client.send(RedisCommand("FLUSHALL"))
+            }
+            let position = try await engine.newest(of: ["g"])[0]
+            #expect(position.epoch > first.epoch)
+            #expect(position.offset == 0)
+        }
+    }
+
+    @Test func aServerThatHasForgottenTheScriptsGetsThemAgain() async throws {
+        try await withRedisServer { server in
+            let engine = try RedisFleetEngine(server.configuration)
+            let first = try await engine.append(Self.bytes("one"), to: "g", keeping: GroupHistory())
+            try await withRedisClient(server.configuration) { client in
+                _ = try await client.send(RedisCommand("SCRIPT", "FLUSH"))
+            }
+            let second = try await engine.append(Self.bytes("two"), to: "g", keeping: GroupHistory())
+            #expect(second == GroupPosition(epoch: first.epoch, offset: 2))
+        }
+    }
+
+    /// The log of a group expires before its state.
+    @Test func offsetsGoOnWhenTheHistoryIsTooOld() async throws {
+        try await withRedisServer { server in
+            let engine = try RedisFleetEngine(server.configuration)
+            var history = GroupHistory()
+            history.maximumAge = .milliseconds(20)
+            history.maximumByteCount = 10
+            let first = try await engine.append(Self.bytes("123456789"), to: "g", keeping: history)
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(try await engine.read("g", after: 0).messages.isEmpty)
+            let second = try await engine.append(Self.bytes("123456789"), to: "g", keeping: history)
+            #expect(second == GroupPosition(epoch: first.epoch, offset: 2))
+            #expect(try await engine.read("g", after: 0).messages.map(\.offset) == [2])
+        }
+    }
+
+    /// Another program has put something else there.
+    @Test func aKeyOfAnotherKindIsAnError() async throws {
+        try await withRedisServer { server in
+            try await withRedisClient(server.configuration) { client in
+                _ = try await client.send(RedisCommand("SET", "lifeline:{g}:state", "x"))
+            }
+            let engine = try RedisFleetEngine(server.configuration)
+            let error = await redisError { _ = try await engine.append([], to: "g", keeping: GroupHistory()) }
+            #expect(error?.code == .refused)
+        }
+    }
+
+    // MARK: Fleets
+
+    private func withServer(
+        _ engine: RedisFleetEngine,
+        _ body: @Sendable (Fleet, Endpoint) async throws -> Void
+    ) async throws {
+        var configuration = FleetConfiguration()
+        configuration.mayJoin = { _, _ in }
+        configuration.comparisonInterval = .milliseconds(50)
+        let fleet = Fleet(engine: engine, configuration: configuration)
+        try await withThrowingTaskGroup { tasks in
+            tasks.addTask { try await fleet.run() }
+            defer { tasks.cancelAll() }
+            let endpoint = Endpoint.tcp(host: "127.0.0.1", port: 0)
+            try await withSessionServer(listeningOn: endpoint, services: [fleet]) { server in
+                try await body(fleet, server.boundEndpoints[0])
+            }
+        }
+    }
+
+    private func push(_ text: String, to fleet: Fleet) async throws {
+        try await fleet.push(Sample_Room_V1_RoomPushes.news, .with { $0.text = text }, to: "g")
+    }
+
+    /// Calls `body` with two servers, and what a client of the second one gets of a group.
+    private func withTwoServers(
+        _ server: RedisServerProcess,
+        _ body: @Sendable ([Fleet], SessionPushes<Sample_Room_V1_NewsItem>.WithMetadata) async throws -> Void
+    ) async throws {
+        let engines = [try RedisFleetEngine(server.configuration), try RedisFleetEngine(server.configuration)]
+        try await withServer(engines[0]) { first, _ in
+            try await withServer(engines[1]) { second, endpoint in
+                try await withSessionClient(to: endpoint) { client in
+                    let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                    try await client.withGroup("g") { _ in try await body([first, second], news) }
+                }
+            }
+        }
+    }
+
+    @Test func serversOnOneRedisServeTheSameGroups() async throws {
+        try await withRedisServer { server in
+            try await withTwoServers(server) { fleets, news in
+                for number in 1...100 { try await push("\(number)", to: fleets[number % 2]) }
+                var news = news.makeAsyncIterator()
+                for number in 1...100 {
+                    let item = try #require(try await news.next())
+                    #expect(item.message.text == "\(number)")
+                    #expect(item.group?.position.offset == UInt64(number))
+                    #expect(item.group?.followsGap == false)
+                }
+            }
+        }
+    }
+
+    /// News is lost with the subscription. The nodes compare, and read what they were not told of.
+    @Test func lostNewsIsFoundInTheHistory() async throws {
+        try await withRedisServer { server in
+            try await withTwoServers(server) { fleets, news in
+                try await withRedisClient(server.configuration) { client in
+                    for number in 1...50 {
+                        if number % 10 == 5 {
+                            _ = try await client.send(RedisCommand("CLIENT", "KILL", "TYPE", "PUBSUB"))
+                        }
+                        try await push("\(number)", to: fleets[0])
+                    }
+                }
+                var news = news.makeAsyncIterator()
+                for number in 1...50 {
+                    let item = try #require(try await news.next())
+                    #expect(item.message.text == "\(number)")
+                    #expect(item.group?.followsGap == false)
+                }
+            }
+        }
+    }
+
+    @Test func membersAreToldWhenRedisHasLostTheHistory() async throws {
+        try await withRedisServer { server in
+            try await withTwoServers(server) { fleets, news in
+                var news = news.makeAsyncIterator()
+                try await push("before", to: fleets[0])
+                #expect(try await news.next()?.message.text == "before")
+                await server.kill()
+                try await server.restart()
+                try await push("after", to: fleets[0])
+                let item = try #require(try await news.next())
+                #expect(item.message.text == "after")
+                #expect(item.group?.followsGap == true)
+            }
+        }
+    }
+}
