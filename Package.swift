@@ -550,6 +550,7 @@ let simulations: [Target] = [
         path: "Tests/LifelineScenarios",
         "Lifeline",
         "LifelineCore",
+        "LifelineFleet",
         "LifelineProtos",
         "LifelineTesting"
     ),

@@ -13,12 +13,15 @@ enum ScenarioSoak {
         case ("--session-scenario", let seed?): exit(SessionSoak.replay(seed) ? 0 : 1)
         case ("--durable-scenarios", let count?): exit(await DurableSoak.runAll(count, progress: progress) ? 0 : 1)
         case ("--durable-scenario", let seed?): exit(DurableSoak.replay(seed) ? 0 : 1)
+        case ("--group-scenarios", let count?): exit(await GroupSoak.runAll(count, progress: progress) ? 0 : 1)
+        case ("--group-scenario", let seed?): exit(GroupSoak.replay(seed) ? 0 : 1)
         case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
         case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
             print(
                 "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
-                "--session-scenario SEED | --durable-scenarios COUNT | --durable-scenario SEED | --session-cuts | --hour"
+                "--session-scenario SEED | --durable-scenarios COUNT | --durable-scenario SEED |",
+                "--group-scenarios COUNT | --group-scenario SEED | --session-cuts | --hour"
             )
             exit(64)
         }

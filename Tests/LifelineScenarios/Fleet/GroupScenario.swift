@@ -1,26 +1,69 @@
 import LifelineCore
 import LifelineFleet
-import LifelineTestSupport
-import Testing
+import LifelineTesting
 
-/// Random stories of one group at a few nodes, whose engine tells late, twice, out of order or never, answers late,
-/// fails, and loses its history; with members that come and go, and cannot always take a message.
+/// A random story of one group at a few nodes, whose engine tells late, twice, out of order or never, answers late, fails,
+/// and loses its history; with members that come and go, and cannot always take a message.
 ///
 /// What always holds: a member gets messages in order, none twice, and none is left out without its next message saying
 /// so. In the end, when all is well, each has got what was pushed last.
-@Suite struct GroupStoryTests {
-    @Test(arguments: 0..<8) func storiesHold(_ part: UInt64) throws {
-        for seed in part * 100..<(part + 1) * 100 { try GroupStory(seed: seed).run() }
+package struct GroupScenario {
+    /// What stories had in them.
+    package struct Totals: Sendable {
+        package var scenarios: UInt64 = 0
+        package var messages = 0
+        package var members = 0
+        package var deliveries = 0
+        package var gaps = 0
+        package var lostHistories = 0
+
+        package init() {}
+
+        package static func += (sum: inout Totals, part: Totals) {
+            sum.scenarios += part.scenarios
+            sum.messages += part.messages
+            sum.members += part.members
+            sum.deliveries += part.deliveries
+            sum.gaps += part.gaps
+            sum.lostHistories += part.lostHistories
+        }
     }
+
+    package struct Result: Sendable {
+        package var totals = Totals()
+        /// What did not hold; nil: everything held.
+        package var failure: String?
+        /// What happened, where that was asked for.
+        package var trace: [String] = []
+    }
+
+    package static func failureMessage(_ seed: UInt64, _ what: String) -> String {
+        "group scenario \(seed) failed: \(what); replay: scripts/soak --group-scenario \(seed)"
+    }
+
+    private let seed: UInt64
+    private let isTracing: Bool
+
+    package init(seed: UInt64, isTracing: Bool = false) { (self.seed, self.isTracing) = (seed, isTracing) }
+
+    package func run() -> Result {
+        let story = GroupStory(seed: seed, isTracing: isTracing)
+        do throws(Violation) { try story.run() } catch { story.result.failure = error.what }
+        return story.result
+    }
+
+    fileprivate struct Violation: Error { let what: String }
+
+    fileprivate struct Member: Identifiable, Sendable { let id: Int }
+
+    fileprivate typealias Machine = GroupMachine<Member>
 }
 
-private func chance(_ percent: Int, using random: inout SeededGenerator) -> Bool {
+private func chance(_ percent: Int, using random: inout SimulationRandom) -> Bool {
     Int.random(in: 0..<100, using: &random) < percent
 }
 
-private struct GroupStory {
-    struct Violation: Error, CustomStringConvertible { let description: String }
-
+private final class GroupStory {
     /// What a member has got.
     private struct Seat {
         var node: Int
@@ -33,8 +76,8 @@ private struct GroupStory {
     }
 
     private struct Node {
-        var machine: TestMachine
-        var turn: TestMachine.Turn?
+        var machine: GroupScenario.Machine
+        var turn: GroupScenario.Machine.Turn?
         var served: Set<Int> = []
         /// The offset of a reading that the engine has not answered.
         var reading: UInt64?
@@ -42,8 +85,9 @@ private struct GroupStory {
         var news: [(GroupPosition, [UInt8])] = []
     }
 
-    private let seed: UInt64
-    private var random: SeededGenerator
+    var result = GroupScenario.Result()
+    private let isTracing: Bool
+    private var random: SimulationRandom
     private var epoch: UInt64 = 1
     private var log: [UInt64] = []
     private let history: GroupHistory
@@ -53,9 +97,9 @@ private struct GroupStory {
     private var lastID = 0
     private var now = MonotonicTime(nanoseconds: 0)
 
-    init(seed: UInt64) {
-        self.seed = seed
-        random = SeededGenerator(seed: seed)
+    init(seed: UInt64, isTracing: Bool) {
+        self.isTracing = isTracing
+        random = SimulationRandom(seed: seed)
         var history = GroupHistory()
         keepsAll = chance(50, using: &random)
         history.maximumCount = keepsAll ? 1_000 : Int.random(in: 1...20, using: &random)
@@ -72,20 +116,26 @@ private struct GroupStory {
         )
     }
 
-    func run() throws {
-        var story = self
-        for _ in 0..<Int.random(in: 1...3, using: &story.random) {
-            let limit = Int.random(in: 0...2_000, using: &story.random)
-            let machine = TestMachine(story.page(after: 0), keeping: history, slowByteLimit: limit, now: now)
-            story.nodes.append(Node(machine: machine))
+    func run() throws(GroupScenario.Violation) {
+        result.totals.scenarios = 1
+        for _ in 0..<Int.random(in: 1...3, using: &random) {
+            let limit = Int.random(in: 0...2_000, using: &random)
+            let machine = GroupScenario.Machine(page(after: 0), keeping: history, slowByteLimit: limit, now: now)
+            nodes.append(Node(machine: machine))
         }
-        for _ in 0..<300 { try story.step() }
-        try story.settle()
+        note("\(nodes.count) nodes, \(history.maximumCount) messages of history")
+        for _ in 0..<300 { try step() }
+        note("all faults end")
+        try settle()
     }
 
-    private func fail(_ text: String) -> Violation { Violation(description: "seed \(seed): \(text)") }
+    private func note(_ text: @autoclosure () -> String) {
+        if isTracing { result.trace.append(text()) }
+    }
 
-    private mutating func step() throws {
+    private func fail(_ text: String) -> GroupScenario.Violation { GroupScenario.Violation(what: text) }
+
+    private func step() throws(GroupScenario.Violation) {
         now = now + .milliseconds(1)
         let node = Int.random(in: nodes.indices, using: &random)
         switch Int.random(in: 0..<100, using: &random) {
@@ -102,8 +152,10 @@ private struct GroupStory {
         }
     }
 
-    private mutating func push() {
+    private func push() {
+        result.totals.messages += 1
         log.append(UInt64(log.count) + 1)
+        note("\(newest) is pushed")
         for index in nodes.indices where chance(85, using: &random) {
             let news = (newest, [UInt8(truncatingIfNeeded: newest.offset)])
             let place =
@@ -114,22 +166,25 @@ private struct GroupStory {
         }
     }
 
-    private mutating func deliverNews(to node: Int) {
+    private func deliverNews(to node: Int) {
         guard !nodes[node].news.isEmpty else { return }
         let (position, bytes) = nodes[node].news.removeFirst()
+        note("node \(node) is told of \(position)")
         nodes[node].machine.received(bytes, at: position, now: now)
     }
 
-    private mutating func answer(_ node: Int) {
+    private func answer(_ node: Int) {
         guard let offset = nodes[node].reading.take() else { return }
         if chance(20, using: &random) {
+            note("node \(node) cannot read behind \(offset)")
             nodes[node].machine.readFailed()
         } else {
+            note("node \(node) reads behind \(offset), up to \(newest)")
             nodes[node].machine.read(page(after: offset), now: now)
         }
     }
 
-    private mutating func work(_ node: Int, blocking: Bool) throws {
+    private func work(_ node: Int, blocking: Bool) throws(GroupScenario.Violation) {
         guard let work = nodes[node].machine.takeWork(now: now) else { return }
         for id in work.served where !nodes[node].served.insert(id).inserted { throw fail("\(id) is served twice") }
         if let offset = work.readAfter {
@@ -142,7 +197,7 @@ private struct GroupStory {
         }
     }
 
-    private mutating func endTurn(_ node: Int, blocking: Bool) throws {
+    private func endTurn(_ node: Int, blocking: Bool) throws(GroupScenario.Violation) {
         guard let turn = nodes[node].turn.take() else { return }
         var blocked: [(Int, UInt64)] = []
         for live in turn.members where seats[live.member.id]?.node == node {
@@ -157,7 +212,7 @@ private struct GroupStory {
         nodes[node].machine.turnEnded(turn, blocked: blocked)
     }
 
-    private mutating func serve(_ node: Int) throws {
+    private func serve(_ node: Int) throws(GroupScenario.Violation) {
         guard let id = nodes[node].served.sorted().randomElement(using: &random) else { return }
         guard let (_, serving) = nodes[node].machine.next(for: id, now: now) else {
             nodes[node].served.remove(id)
@@ -168,12 +223,12 @@ private struct GroupStory {
     }
 
     /// A member gets a message.
-    private mutating func take(
+    private func take(
         _ id: Int,
         _ epoch: UInt64,
-        _ message: TestMachine.Message,
+        _ message: GroupScenario.Machine.Message,
         followsGap: Bool
-    ) throws {
+    ) throws(GroupScenario.Violation) {
         guard let seat = seats[id] else { return }
         let position = GroupPosition(epoch: epoch, offset: message.offset)
         if position <= seat.position { throw fail("\(id) gets \(position) after \(seat.position)") }
@@ -184,11 +239,14 @@ private struct GroupStory {
             position.epoch == seat.position.epoch && position.offset == seat.position.offset + 1 && !seat.mayMiss
         if !isNext, !followsGap { throw fail("\(id) gets \(position) after \(seat.position), and is not told") }
         if let through = seat.through, position > through { throw fail("\(id) gets \(position) after it has left") }
+        note("member \(id) gets \(position)\(followsGap ? ", behind a gap" : "")")
+        result.totals.deliveries += 1
+        if followsGap { result.totals.gaps += 1 }
         seats[id]?.position = position
         seats[id]?.mayMiss = false
     }
 
-    private mutating func join(_ node: Int) {
+    private func join(_ node: Int) {
         lastID += 1
         let start: GroupStart =
             switch Int.random(in: 0..<4, using: &random) {
@@ -197,31 +255,37 @@ private struct GroupStory {
             case 2: .after(GroupPosition(epoch: epoch - 1, offset: .random(in: 0...30, using: &random)))
             default: .now
             }
-        let join = nodes[node].machine.join(TestMember(id: lastID), from: start, now: now)
+        let join = nodes[node].machine.join(GroupScenario.Member(id: lastID), from: start, now: now)
+        result.totals.members += 1
+        note("member \(lastID) joins at node \(node) from \(start): \(join)")
         seats[lastID] = Seat(node: node, position: join.position, mayMiss: !join.isRecovered)
     }
 
-    private mutating func leave() {
+    private func leave() {
         guard let id = seats.keys.sorted().randomElement(using: &random), let seat = seats[id] else { return }
         if seat.through == nil, chance(50, using: &random) {
+            note("member \(id) leaves")
             seats[id]?.through = nodes[seat.node].machine.position
             nodes[seat.node].machine.leave(id)
         } else {
+            note("member \(id) is gone")
             seats[id] = nil
             nodes[seat.node].machine.remove(id)
             nodes[seat.node].served.remove(id)
         }
     }
 
-    private mutating func compare(_ node: Int) { nodes[node].machine.noted(newest) }
+    private func compare(_ node: Int) { nodes[node].machine.noted(newest) }
 
-    private mutating func loseHistory() {
+    private func loseHistory() {
+        result.totals.lostHistories += 1
+        note("the history is lost")
         epoch += 1
         log = []
     }
 
     /// All faults end: every member gets the last message.
-    private mutating func settle() throws {
+    private func settle() throws(GroupScenario.Violation) {
         push()
         for node in nodes.indices {
             nodes[node].news = []
