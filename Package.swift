@@ -213,6 +213,7 @@ let lifeline: [Target] = [
     swift("LifelineStore", "Lifeline", .grdb),
     swift(
         "LifelineFleetRedis",
+        "Lifeline",
         "LifelineCore",
         "LifelineFleet",
         "LifelineRuntime",
@@ -463,7 +464,8 @@ let unitTests: [Target] = [
         "LifelineTesting",
         "SampleServices",
         .logging,
-        .nioConcurrencyHelpers
+        .nioConcurrencyHelpers,
+        .serviceLifecycleTestKit
     ),
     tests(
         "LifelineSessionReflectionTests",

@@ -9,7 +9,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6
 
 /// A place in a group.
 public struct Lifeline_Fleet_V1_Position: LifelineMessages.Message {
-    /// Changes when the history of the group is lost. Later epochs are greater.
+    /// Changes when the history of the group is lost.
     public var epoch: UInt64 {
         get { _message.pointee.epoch }
         set { _mutableFields().pointee.epoch = newValue }
@@ -56,12 +56,6 @@ public struct Lifeline_Fleet_V1_JoinRequest: LifelineMessages.Message {
             fields.pointee.start_case.rawValue = 3
             fields.pointee.earliest = newValue ? 1 : 0
         }
-    }
-
-    /// Whether to be told who is in the group.
-    public var wantsPresence: Bool {
-        get { _message.pointee.wants_presence != 0 }
-        set { _mutableFields().pointee.wants_presence = newValue ? 1 : 0 }
     }
 
     /// Which messages come first. Absent: those that are pushed from now on.
@@ -116,13 +110,6 @@ public struct Lifeline_Fleet_V1_JoinReply: LifelineMessages.Message {
         set { _mutableFields().pointee.recovered = newValue ? 1 : 0 }
     }
 
-    /// Who is in the group now, if that was asked for.
-    public var members: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member> {
-        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member>(_in: _message.untyped, _message.pointee.members, count: _message.pointee.n_members) }
-        set { _message.untyped[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
-    }
-
     public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__JoinReply
     public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__join_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
@@ -152,63 +139,6 @@ public struct Lifeline_Fleet_V1_LeaveRequest: LifelineMessages.Message {
 public struct Lifeline_Fleet_V1_LeaveReply: LifelineMessages.Message {
     public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__LeaveReply
     public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__leave_reply__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
-}
-
-/// Somebody in a group. The same user with several sessions is one.
-public struct Lifeline_Fleet_V1_Member: LifelineMessages.Message {
-    /// The subject of the user's identity. Without one: the id of the session.
-    public var id: String {
-        get { _message.untyped.string(_message.pointee.id) }
-        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
-    }
-    /// Calls `body` with the text of `id`, without a copy.
-    public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.untyped.withUTF8Span(_message.pointee.id, body)
-    }
-
-    /// What the server says of the user.
-    public var attributes: LifelineMessages.MapField<String, String> {
-        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set { _message.untyped[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
-    }
-
-    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__Member
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__member__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
-}
-
-public struct Lifeline_Fleet_V1_PresenceChange: LifelineMessages.Message {
-    public var group: String {
-        get { _message.untyped.string(_message.pointee.group) }
-        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
-    }
-    /// Calls `body` with the text of `group`, without a copy.
-    public func withGroupUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.untyped.withUTF8Span(_message.pointee.group, body)
-    }
-
-    public var joined: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member> {
-        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member>(_in: _message.untyped, _message.pointee.joined, count: _message.pointee.n_joined) }
-        set { _message.untyped[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
-    }
-
-    public var left: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member> {
-        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member>(_in: _message.untyped, _message.pointee.left, count: _message.pointee.n_left) }
-        set { _message.untyped[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
-    }
-
-    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__PresenceChange
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__presence_change__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
@@ -276,7 +206,7 @@ public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
     /// Forgets `millisecondsToLive`; it then reads as its default.
     public mutating func clearMillisecondsToLive() { _mutableFields().pointee.has_milliseconds_to_live_case.rawValue = 0 }
 
-    /// Of messages with one key that a member has not been sent, only the newest counts. Absent: each counts.
+    /// Of messages with one key, members that are behind get only the newest. Absent: each counts.
     public var key: String {
         get { _message.pointee.has_key_case.rawValue == 2 ? _message.untyped.string(_message.pointee.key) : "" }
         set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -319,16 +249,9 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// Who comes into a group, and who leaves it: to members that have asked for it as they joined.
-    ///
-    /// The server's pushes, over all connections and sessions.
-    public let presenceChanged: Lifeline.SessionPushes<Lifeline_Fleet_V1_PresenceChange>
-
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Makes a client that calls the service over `session`.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
-        self.presenceChanged = session.pushes("lifeline.fleet.v1.Groups/PresenceChanged", of: Lifeline_Fleet_V1_PresenceChange.self)
     }
 
     /// Makes the session a member of a group. A member that joins again stays where it is.
@@ -409,54 +332,5 @@ extension Lifeline_Fleet_V1_GroupsHandler {
     ///
     /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { lifelineFleetV1GroupsMethods }
-}
-
-/// What a client asks a server for. Messages to a group are pushes of the application's own methods. The metadata of such
-/// a push has the key "lifeline-group", and as its value, with a space in between, the push's place and the group's name:
-///
-///   5e3a1-17 rooms/7          offset 17 in epoch 5e3a1, which is hexadecimal
-///   5e3a1-17+recovered ...    from history: pushed before the client had joined
-///   5e3a1-17+gap ...          messages of the group before this one are lost to the client
-///
-/// Both may stand together, as in "5e3a1-17+recovered+gap rooms/7".
-///
-/// Pushes from a server of `lifeline.fleet.v1.Groups`.
-public struct Lifeline_Fleet_V1_GroupsPushes: Sendable {
-    /// The session that it is pushed to.
-    public let session: Lifeline.SessionServerEnd
-
-    /// Pushes to the client of `session`.
-    public init(_ session: Lifeline.SessionServerEnd) {
-        self.session = session
-    }
-
-    /// Who comes into a group, and who leaves it: to members that have asked for it as they joined.
-    ///
-    /// The method by itself, for pushes to a group.
-    public static let presenceChanged = Lifeline.SessionPushMethod<Lifeline_Fleet_V1_PresenceChange>("lifeline.fleet.v1.Groups/PresenceChanged")
-
-    /// Who comes into a group, and who leaves it: to members that have asked for it as they joined.
-    ///
-    /// Returns when the session has accepted the message.
-    ///
-    /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`.
-    public nonisolated(nonsending) func presenceChanged(
-        _ message: Lifeline_Fleet_V1_PresenceChange,
-        delivery: Lifeline.SessionDelivery = .reliable,
-        until stage: Lifeline.SessionPushStage = .accepted,
-        metadata: Lifeline.SessionMetadata = [:]
-    ) async throws(Lifeline.SessionError) {
-        try await session.push(
-            "lifeline.fleet.v1.Groups/PresenceChanged",
-            message,
-            delivery: delivery,
-            until: stage,
-            metadata: metadata
-        )
-    }
 }
 

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Makes replies of what comes over a connection, and tells when it ends.
+/// Parses the bytes of a connection into replies, and reports its end.
 final class RedisChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -10,7 +10,7 @@ final class RedisChannelHandler: ChannelInboundHandler {
     private let lost: (RedisError) -> Void
 
     /// - Parameters:
-    ///   - received: takes the replies of a read, and why what came behind them is none.
+    ///   - received: takes the replies of a read, and the error in the bytes behind them, if there is one.
     ///   - lost: is told why the connection ends; maybe more than once.
     init(
         limits: RedisReplyLimits,

@@ -6,25 +6,25 @@ package import Logging
 /// A client of one Redis server, with a connection for commands and one for messages. Each is made when it is first
 /// needed, and made again when it is lost, until the client is closed.
 ///
-/// Everything may be called from any thread. Commands are written in the order of their calls, many at a time, and end in
-/// that order.
+/// All methods may be called from any thread. Commands are written in the order of the calls, many at a time, and Redis
+/// runs them in that order.
 package final class RedisClient: Sendable {
     private typealias Commands = CommandPipeline<RedisWaiter>
     private typealias Subscriptions = SubscriptionTable<RedisWaiter>
 
-    /// Runs tasks where replies come in, so that they need not go to another thread for each.
+    /// Runs tasks on the event loop of the connections, so that a reply needs no switch to another thread.
     package let executor: (any TaskExecutor)?
 
     private let timeout: Duration
     private let commands: RedisLink<Commands>
     private let subscriptions: RedisLink<Subscriptions>
 
-    /// Reads the files of TLS, if there are any: not to be done on an event loop.
+    /// Reads the files of the TLS configuration: do not call this on an event loop.
     ///
     /// - Parameters:
-    ///   - logger: is told of each connection, and why it ends.
-    ///   - handleMessages: takes the messages of channels, in order, and learns where some may be missing. Called on an
-    ///     event loop, which it must not block.
+    ///   - logger: gets each connection, and the reason of its end.
+    ///   - handleMessages: takes the messages of channels in order, and the gaps between them. Called on an event loop,
+    ///     which it must not block.
     /// - Throws: `RedisError` `invalidConfiguration`.
     package init(
         _ configuration: RedisConfiguration,
@@ -58,12 +58,13 @@ package final class RedisClient: Sendable {
 
     /// Sends a command, and waits for its reply.
     ///
-    /// Without a connection, or while as much is in flight as may be, the command waits. A cancelled task's command is not
-    /// sent; one that was sent goes on, and its reply is dropped.
+    /// The command waits while there is no connection, and while the limits of the configuration allow no more in
+    /// flight. Cancelling the task takes a command back that waits. A command that was sent goes on, and its reply is
+    /// dropped.
     ///
-    /// - Parameter timeout: how long it may take. Nil: what the configuration says.
-    /// - Throws: `RedisError`: `refused` where Redis replies with an error, `timedOut` where the command was not sent in
-    ///   time, `outcomeUnknown` where it was sent and may have run, `notAdmitted`, `commandTooLarge`, `closed`;
+    /// - Parameter timeout: the timeout; nil for the configuration's.
+    /// - Throws: `RedisError`: `refused` where Redis replies with an error, `timedOut` where the command was not sent
+    ///   in time, `outcomeUnknown` where it was sent and may have run, `notAdmitted`, `commandTooLarge`, `closed`;
     ///   `CancellationError`.
     package func send(_ command: RedisCommand, timeout: Duration? = nil) async throws -> RedisValue {
         try await commands.wait(timeout: timeout ?? self.timeout) { commands, waiter, deadline throws(RedisError) in
@@ -71,11 +72,11 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Runs a script, and waits for its reply. The script itself is only sent where Redis does not know it.
+    /// Runs a script, and waits for its reply. Sends the script's source only where Redis does not know the script.
     ///
     /// - Parameters:
     ///   - keys: the keys that the script uses.
-    ///   - timeout: how long each command may take, of which there may be two. Nil: what the configuration says.
+    ///   - timeout: the timeout of each of the commands, of which there may be two; nil for the configuration's.
     /// - Throws: as `send` does.
     package func run(
         _ script: RedisScript,
@@ -83,12 +84,14 @@ package final class RedisClient: Sendable {
         arguments: [RedisArgument] = [],
         timeout: Duration? = nil
     ) async throws -> RedisValue {
-        let rest = [.number(Int64(keys.count))] + keys + arguments
+        func command(_ name: String, _ script: String) -> RedisCommand {
+            RedisCommand(name, [.text(script), .number(Int64(keys.count))] + keys + arguments)
+        }
         do {
-            return try await send(RedisCommand("EVALSHA", [.text(script.digest)] + rest), timeout: timeout)
+            return try await send(command("EVALSHA", script.digest), timeout: timeout)
         } catch let error as RedisError where error.replyCode == "NOSCRIPT" {
             // It did not run. Redis knows it afterwards.
-            return try await send(RedisCommand("EVAL", [.text(script.source)] + rest), timeout: timeout)
+            return try await send(command("EVAL", script.source), timeout: timeout)
         }
     }
 
@@ -96,10 +99,10 @@ package final class RedisClient: Sendable {
 
     /// Subscribes to channels, and returns when their messages come.
     ///
-    /// The channels are subscribed to again on each new connection, also where this throws: to stop that, unsubscribe from
-    /// them. Only those that Redis refuses are forgotten.
+    /// Each new connection subscribes to the channels again, also where this method has thrown, until `unsubscribe`.
+    /// Channels that Redis refuses are forgotten.
     ///
-    /// - Parameter timeout: how long it may take. Nil: what the configuration says.
+    /// - Parameter timeout: the timeout; nil for the configuration's.
     /// - Throws: `RedisError`: `timedOut`, `refused`, `notAdmitted`, `closed`; `CancellationError`.
     package func subscribe(to channels: [String], timeout: Duration? = nil) async throws {
         _ = try await subscriptions.wait(timeout: timeout ?? self.timeout) {
@@ -110,10 +113,11 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Ends the subscription to channels, and returns when no more of their messages come.
+    /// Unsubscribes from channels, and returns when no more of their messages come.
     ///
-    /// - Parameter timeout: how long it may take. Nil: what the configuration says.
-    /// - Throws: `RedisError`: `timedOut`, `closed`; `CancellationError`. The subscription ends all the same, later.
+    /// - Parameter timeout: the timeout; nil for the configuration's.
+    /// - Throws: `RedisError`: `timedOut`, `closed`; `CancellationError`. The subscription
+    ///   ends all the same, later.
     package func unsubscribe(from channels: [String], timeout: Duration? = nil) async throws {
         _ = try await subscriptions.wait(timeout: timeout ?? self.timeout) {
             table,
@@ -123,9 +127,10 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Stops reading messages. Those of the read under way still come.
+    /// Stops reading messages. Messages that were read already still come.
     ///
-    /// Redis keeps what is not read, and disconnects a client for which it keeps too much: that is a gap.
+    /// Redis keeps unread messages up to a limit (`client-output-buffer-limit pubsub`), and then closes the connection,
+    /// which shows as a gap.
     package func pauseMessages() { subscriptions.setPaused(true) }
 
     /// Reads messages again.
@@ -133,7 +138,7 @@ package final class RedisClient: Sendable {
 
     // MARK: The end
 
-    /// Ends both connections, and everything that waits. Returns when there is no connection any more.
+    /// Closes both connections, and fails everything that waits. Returns when both are closed.
     package func close() async {
         await commands.close()
         await subscriptions.close()

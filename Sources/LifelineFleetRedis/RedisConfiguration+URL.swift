@@ -6,8 +6,8 @@ extension RedisConfiguration {
 
     /// Reads `redis://[user:password@]host[:port][/database]`, or the same with `rediss://` for TLS.
     ///
-    /// A password alone is written `redis://:password@host`. User and password are percent-decoded. Without a port it is
-    /// 6379. An IPv6 address stands in brackets.
+    /// A password alone is written `redis://:password@host`. User and password are percent-decoded. Without a port it
+    /// is 6379. An IPv6 address stands in brackets.
     ///
     /// - Throws: `RedisError` `invalidURL`, whose message says what is wrong, without user and password.
     public init(url: String) throws(RedisError) {
@@ -36,7 +36,8 @@ extension RedisConfiguration {
         guard let colon = text.firstIndex(of: ":") else {
             throw .invalidURL(
                 url,
-                "before the @ stands one word. Write redis://user:password@host, or redis://:password@host without a user"
+                "before the @ stands one word. Write redis://user:password@host, or redis://:password@host without a "
+                    + "user"
             )
         }
         guard let user = text[..<colon].percentDecoded(), let password = text[colon...].dropFirst().percentDecoded()
@@ -70,8 +71,8 @@ extension RedisConfiguration {
         guard let port, port > 0 else {
             throw .invalidURL(
                 url,
-                "the port is no number from 1 to 65535. In user and password, percent-encode what has a meaning in URLs, "
-                    + "such as / as %2F"
+                "the port is no number from 1 to 65535. In user and password, percent-encode what has a meaning in "
+                    + "URLs, such as / as %2F"
             )
         }
         return (String(authority.host), port)

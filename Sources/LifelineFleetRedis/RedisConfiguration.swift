@@ -1,17 +1,17 @@
 public import LifelineCore
 
-/// Where Redis is, and how a client behaves.
+/// The address of a Redis server, and the behaviour of its client.
 public struct RedisConfiguration: Sendable {
     /// A TCP port, a TCP port on which TLS is spoken, or a Unix socket.
     public var endpoint: Endpoint
 
-    /// What the server asks its users for; nil: it asks for nothing. Default: nil.
+    /// The user and the password, or nil for a server that wants none. Default: nil.
     public var credentials: RedisCredentials?
 
     /// The number of the database. Default: 0. Channels for messages are shared by all databases.
     public var database = 0
 
-    /// What `CLIENT LIST` calls the connections. No blanks. Default: `lifeline`.
+    /// The name of the connections in `CLIENT LIST`, without blanks. Default: `lifeline`.
     public var clientName = "lifeline"
 
     /// Whom the client trusts where the endpoint speaks TLS. Default: the system's roots; for an authority of your own,
@@ -21,12 +21,13 @@ public struct RedisConfiguration: Sendable {
     /// How long it may take to connect, with TLS and the first commands. Default: 10 s, as for other connections.
     public var connectTimeout = Duration.seconds(10)
 
-    /// How long a command may take where nothing else is said: to wait for its turn and for a connection, and for the
+    /// The timeout of a command that has none of its own. It covers the wait for room, for a connection and for the
     /// reply. Default: 10 s, which a restart of Redis with little data fits into.
     public var timeout = Duration.seconds(10)
 
-    /// When to connect again. `maximumAttempts` plays no part: the client goes on until it is closed. Default: after
-    /// 100 ms, then 200 ms and so on up to 5 s, as many servers wait for Redis, and each for their users.
+    /// The pauses between attempts to connect. `maximumAttempts` has no effect: the client goes on until it is closed.
+    /// Default: 100 ms, then twice as long each time, up to 5 s: shorter than for other connections, as a whole server
+    /// waits for Redis.
     public var backoff = {
         var backoff = BackoffConfiguration()
         backoff.initialDelay = .milliseconds(100)
@@ -44,24 +45,23 @@ public struct RedisConfiguration: Sendable {
         return heartbeat
     }()
 
-    /// How many commands may be written and not answered. Others wait. Default: 1,024, more than what Redis takes from a
-    /// connection at once (16 KiB). At least 1.
+    /// The number of commands that may be written and not answered; more commands wait. Default: 1,024, which keep
+    /// Redis busy: it reads 16 KiB from a connection at once. At least 1.
     public var maximumCommandsInFlight = 1_024
 
-    /// How many bytes of commands may be written and not answered. Others wait; a command that is larger fails. Default:
-    /// 16 MiB. At least 1 KiB.
+    /// The number of bytes of such commands. A command that alone has more fails. Default: 16 MiB. From 1 KiB to 1 GiB.
     public var maximumBytesInFlight = 16 << 20
 
-    /// What one reply may take up.
+    /// Limits for a reply.
     public var replyLimits = RedisReplyLimits()
 
     /// Makes a configuration with the default values.
     public init(endpoint: Endpoint) { self.endpoint = endpoint }
 }
 
-/// What one reply of Redis may take up. A server that sends more is disconnected.
+/// Limits for a reply of Redis. The client disconnects from a server that goes over one.
 public struct RedisReplyLimits: Sendable, Hashable {
-    /// The most bytes of one string. Default: 64 MiB; Redis itself allows 512 MiB.
+    /// The most bytes of one string. Default: 64 MiB; Redis itself allows 512 MiB. At most 1 GiB.
     public var stringByteCount = 64 << 20
     /// The most elements of one array. Default: 1,048,576.
     public var arrayCount = 1 << 20
@@ -74,7 +74,7 @@ public struct RedisReplyLimits: Sendable, Hashable {
     public init() {}
 }
 
-/// What Redis asks its users for.
+/// A user's name and password.
 public struct RedisCredentials: Sendable, Hashable {
     /// The user's name; nil for the default user.
     public var user: String?

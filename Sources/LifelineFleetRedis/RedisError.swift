@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// Why Redis did not do what was asked of it, or cannot be reached.
+/// A failure of a command, of a connection to Redis, or of a configuration.
 public struct RedisError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure this is. More may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -40,7 +40,8 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
     public let code: Code
     /// What happened and what to do.
     public let message: String
-    /// The first word of an error that the server replied, such as `NOSCRIPT` or `WRONGTYPE`; nil where it replied none.
+    /// The first word of an error that the server replied, such as `NOSCRIPT` or `WRONGTYPE`; nil where it replied
+    /// none.
     public let replyCode: String?
     /// The error of the layer below, where there is one.
     public let cause: (any Error)?
@@ -50,8 +51,8 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         (self.code, self.message, self.replyCode, self.cause) = (code, message, replyCode, cause)
     }
 
-    /// Whether the server says that it cannot do now what it can do at another time: it loads its data, is a replica
-    /// since a failover or one without its master, or runs a long script.
+    /// Whether the same command may succeed later: the server loads its data, is a replica since a failover or lacks
+    /// its master, or runs a long script.
     public var isTemporary: Bool {
         ["LOADING", "READONLY", "MASTERDOWN", "BUSY"].contains(replyCode)
     }

@@ -4,13 +4,19 @@ internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 internal import NIOCore
+internal import Synchronization
 
-/// What waits for a reply.
+/// A task that waits for a reply.
 typealias RedisWaiter = QuickContinuation<Result<RedisValue, any Error>>
 
 /// Drives a machine: tells it what happens on one connection of a client, and does what it decides.
 final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaiter {
     typealias Machine = RedisMachine<Role>
+
+    /// The number of a call, for the task's cancellation; 0 until the machine has it.
+    private final class Call: Sendable {
+        let id = Atomic<UInt64>(0)
+    }
 
     private struct State {
         var machine: Machine
@@ -18,11 +24,14 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
         var isTurnComing = false
     }
 
-    /// What is only touched on the loop.
+    /// State that only the loop touches.
     private struct LoopState {
         var attempt: Task<Void, Never>?
         var channel: (any Channel)?
         var timer = LoopTimer()
+        /// Actions that are decided and not done.
+        var decided = FIFO<Machine.Actions>()
+        var isActing = false
     }
 
     private let state: NIOLockedValueBox<State>
@@ -46,15 +55,15 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
 
     // MARK: From any thread
 
-    /// Waits for what the role is asked for.
+    /// Asks the role for something, and waits for the result.
     ///
-    /// - Parameter begin: gives the role the waiter, and returns the number of the call; nil where there is nothing to wait
-    ///   for. Called under the lock.
+    /// - Parameter begin: gives the role the waiter, and returns the number of the call; nil where there is nothing to
+    ///   wait for. Called under the lock.
     func wait(
         timeout: Duration,
         _ begin: (inout Role, RedisWaiter, _ deadline: MonotonicTime) throws(RedisError) -> UInt64?
     ) async throws -> RedisValue {
-        let call = NIOLockedValueBox<UInt64?>(nil)
+        let call = Call()
         let deadline = MonotonicTime.now() + timeout
         let result = await withTaskCancellationHandler {
             await withQuickContinuation { (waiter: RedisWaiter) in
@@ -68,7 +77,7 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
 
     private func begin(
         _ waiter: RedisWaiter,
-        _ call: NIOLockedValueBox<UInt64?>,
+        _ call: Call,
         _ begin: (inout Role) throws(RedisError) -> UInt64?
     ) {
         var (result, bringsTurn): (Result<RedisValue, any Error>?, Bool) = (nil, false)
@@ -77,7 +86,7 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
             if Task.isCancelled { return result = .failure(CancellationError()) }
             do throws(RedisError) {
                 guard let id = try begin(&state.machine.role) else { return result = .success(.null) }
-                call.withLockedValue { $0 = id }
+                call.id.store(id, ordering: .relaxed)
                 bringsTurn = !state.isTurnComing
                 state.isTurnComing = true
             } catch {
@@ -88,11 +97,9 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
         if bringsTurn { loop.execute { self.turn() } }
     }
 
-    private func cancel(_ call: NIOLockedValueBox<UInt64?>) {
-        let actions = state.withLockedValue { state in
-            call.withLockedValue { $0 }.map { state.machine.cancel($0) }
-        }
-        for (waiter, result) in actions?.results ?? [] { waiter.resume(returning: result) }
+    private func cancel(_ call: Call) {
+        let actions = state.withLockedValue { $0.machine.cancel(call.id.load(ordering: .relaxed)) }
+        for (waiter, result) in actions.results { waiter.resume(returning: result) }
     }
 
     /// Stops reading, or goes on with it.
@@ -100,7 +107,7 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
         if loop.inEventLoop { pauseChanged(isPaused) } else { loop.execute { self.pauseChanged(isPaused) } }
     }
 
-    /// Ends everything. Returns when there is no connection any more.
+    /// Closes the connection for good. Returns when it is closed.
     func close() async {
         try? await loop.flatSubmit { self.closeOnLoop() }.get()
     }
@@ -158,24 +165,34 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
             .flatMap { channel?.closeFuture ?? self.loop.makeSucceededVoidFuture() }
     }
 
-    /// Has the machine decide, and does that.
+    /// Has the machine decide, and does what it decided. Doing that may end the connection and so call this again: the
+    /// new actions wait for the old ones, so that bytes and events keep their order.
     private func run(_ decide: (inout Machine, _ now: MonotonicTime) -> Machine.Actions) {
         let now = MonotonicTime.now()
         let (actions, deadline) = state.withLockedValue { state in
             state.isTurnComing = false
             return (decide(&state.machine, now), state.machine.nextDeadline)
         }
+        if let deadline {
+            loopState.value.timer.set(to: deadline, now: now, on: loop) {
+                self.loopState.value.timer.fired()
+                self.turn()
+            }
+        }
+        loopState.value.decided.append(actions)
+        guard !loopState.value.isActing else { return }
+        loopState.value.isActing = true
+        while let actions = loopState.value.decided.popFirst() { act(actions) }
+        loopState.value.isActing = false
+    }
+
+    private func act(_ actions: Machine.Actions) {
         if actions.disconnects { disconnect() }
         if let attempt = actions.connects { connect(attempt) }
         if actions.bytes.readableBytes > 0 { loopState.value.channel?.writeAndFlush(actions.bytes, promise: nil) }
         for event in actions.events { handleEvent(event) }
         for (waiter, result) in actions.results { waiter.resume(returning: result) }
         for step in actions.steps { log(step) }
-        guard let deadline else { return }
-        loopState.value.timer.set(to: deadline, now: now, on: loop) {
-            self.loopState.value.timer.fired()
-            self.turn()
-        }
     }
 
     private func connect(_ attempt: UInt64) {

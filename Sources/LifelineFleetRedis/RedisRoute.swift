@@ -10,7 +10,7 @@ struct RedisRoute: Sendable {
     private let layers: [any ChannelLayer]
     private let timeout: Duration
 
-    /// Reads the files of TLS, if there are any: not to be done on an event loop.
+    /// Reads the files of the TLS configuration: do not call this on an event loop.
     ///
     /// - Throws: `invalidConfiguration`.
     init(_ configuration: RedisConfiguration) throws(RedisError) {

@@ -81,10 +81,10 @@ import Testing
         try await withRedisServer { server in
             let engine = try RedisFleetEngine(server.configuration)
             var history = GroupHistory()
-            history.maximumAge = .milliseconds(20)
+            history.maximumAge = .milliseconds(500)
             history.maximumByteCount = 10
             let first = try await engine.append(Self.bytes("123456789"), to: "g", keeping: history)
-            try await Task.sleep(for: .milliseconds(50))
+            try await Task.sleep(for: .milliseconds(600))
             #expect(try await engine.read("g", after: 0).messages.isEmpty)
             let second = try await engine.append(Self.bytes("123456789"), to: "g", keeping: history)
             #expect(second == GroupPosition(epoch: first.epoch, offset: 2))

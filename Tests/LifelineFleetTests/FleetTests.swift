@@ -3,8 +3,10 @@ import LifelineFleet
 import LifelineProtos
 import LifelineRuntime
 import LifelineTestSupport
+import Logging
 import NIOConcurrencyHelpers
 import SampleServices
+import ServiceLifecycleTestKit
 import Testing
 
 typealias News = Sample_Room_V1_NewsItem
@@ -187,6 +189,8 @@ extension SessionPushes<News>.WithMetadata {
         for (item, delivery, metadata) in [
             (item, SessionDelivery.durable, [:]), (item, .reliable, ["lifeline-group": "x"]),
             (News.with { $0.text = String(repeating: "x", count: 101) }, .reliable, [:]),
+            // There is no room for the mark of the group.
+            (item, .reliable, Dictionary(uniqueKeysWithValues: (0..<128).map { ("\($0)", "") })),
         ] {
             let error = await #expect(throws: FleetError.self) {
                 try await fleet.push(Pushes.news, item, to: "g", delivery: delivery, metadata: metadata)
@@ -416,6 +420,126 @@ extension SessionPushes<News>.WithMetadata {
                     #expect(push.metadata["volume"] == "loud")
                 }
             }
+        }
+    }
+
+    /// Interceptors wait, so that no push is accepted at once.
+    @Test func pushesAtMostOnceReachTheMembersOfAServerWithInterceptors() async throws {
+        let fleet = openFleet()
+        let interceptors = [SessionLoggingInterceptor(logger: Logger(label: "test"))]
+        try await withSessionServer(listeningOn: anyPort, services: [fleet], interceptors: interceptors) { server in
+            try await withSessionClient(to: server.boundEndpoints[0], configuration: .named("a")) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                try await fleet.join("g", server.session(of: "a"))
+                try await fleet.say(["once"], delivery: .atMostOnce)
+                #expect(try await news.texts(1) == ["1:once"])
+            }
+        }
+    }
+
+    // MARK: Members that come and go
+
+    /// A member that leaves while it is behind waits for credit that never comes.
+    @Test func nothingIsLeftOfAMemberThatLeftBehindAndEnded() async throws {
+        let fleet = openFleet()
+        try await withFleet(fleet) { server, endpoint in
+            try await withSessionClient(to: endpoint, configuration: .named("slow")) { client in
+                _ = Sample_Room_V1_RoomClient(client).news
+                let session = try await server.session(of: "slow")
+                try await fleet.join("g", session)
+                for _ in 1...60 { try await fleet.say([String(repeating: "x", count: 10_000)]) }
+                fleet.leave("g", session)
+                #expect(fleet.groups(of: session).isEmpty)
+                #expect(fleet.hasGroups)
+            }
+            while fleet.hasGroups { try await Task.sleep(for: .milliseconds(1)) }
+        }
+    }
+
+    /// It gets nothing of its first membership behind the second one's beginning.
+    @Test func aSlowMemberThatLeavesCanJoinAgain() async throws {
+        let fleet = openFleet()
+        try await withFleet(fleet) { server, endpoint in
+            try await withSessionClient(to: endpoint, configuration: .named("slow")) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                let session = try await server.session(of: "slow")
+                try await fleet.join("g", session)
+                for _ in 1...60 { try await fleet.say([String(repeating: "x", count: 10_000)]) }
+                fleet.leave("g", session)
+                try await fleet.join("g", session)
+                try await fleet.say(["new"])
+                var offsets: [UInt64] = []
+                for try await push in news {
+                    try offsets.append(#require(push.group).position.offset)
+                    if push.message.text == "new" { break }
+                }
+                #expect(offsets == offsets.sorted())
+                #expect(Set(offsets).count == offsets.count)
+                #expect(offsets.last == 61)
+                #expect(fleet.memberCount(of: "g") == 1)
+            }
+        }
+    }
+
+    @Test func joinsAndLeavesOfManyTasksLeaveNothing() async throws {
+        let fleet = openFleet()
+        try await withFleet(fleet) { server, endpoint in
+            try await withSessionClient(to: endpoint, configuration: .named("a")) { _ in
+                let session = try await server.session(of: "a")
+                try await withThrowingDiscardingTaskGroup { tasks in
+                    for number in 0..<200 {
+                        tasks.addTask {
+                            let task = Task { try await fleet.join("g\(number % 3)", session, from: .earliest) }
+                            if number % 5 == 0 { task.cancel() }
+                            _ = await task.result
+                            if number % 2 == 0 { fleet.leave("g\(number % 3)", session) }
+                        }
+                    }
+                }
+                for number in 0..<3 { fleet.leave("g\(number)", session) }
+                while fleet.hasGroups { try await Task.sleep(for: .milliseconds(1)) }
+                #expect(fleet.groups(of: session).isEmpty)
+            }
+        }
+    }
+
+    @Test func aClientIsInAGroupOnce() async throws {
+        let fleet = openFleet()
+        try await withFleet(fleet) { _, endpoint in
+            try await withSessionClient(to: endpoint) { session in
+                let news = Sample_Room_V1_RoomClient(session).news.withMetadata
+                let error = try await session.withGroup("g") { _ in
+                    await #expect(throws: FleetError.self) { try await session.withGroup("g") { _ in } }
+                }
+                #expect(error?.code == .alreadyJoined)
+                // It has left, and may join again, as often as it likes.
+                for number in 1...20 {
+                    let texts = try await session.texts(from: .now, 1, news, pushing: ["\(number)"], by: fleet)
+                    #expect(texts.texts == ["\(number):\(number)"])
+                }
+            }
+        }
+    }
+
+    @Test func namesThatLookAlikeAreTwoGroups() async throws {
+        let fleet = openFleet()
+        try await withFleet(fleet) { server, endpoint in
+            try await withSessionClient(to: endpoint, configuration: .named("a")) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                try await fleet.join("caf\u{E9}", server.session(of: "a"))
+                try await fleet.say(["other"], in: "cafe\u{301}")
+                try await fleet.say(["mine"], in: "caf\u{E9}")
+                #expect(try await news.texts(1) == ["1:mine"])
+            }
+        }
+    }
+
+    @Test func aFleetRunsUntilAGracefulShutdown() async throws {
+        try await testGracefulShutdown { trigger in
+            let fleet = openFleet()
+            async let running: Void = fleet.run()
+            trigger.triggerGracefulShutdown()
+            try await running
         }
     }
 }

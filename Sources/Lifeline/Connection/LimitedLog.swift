@@ -1,12 +1,12 @@
-internal import LifelineCore
-internal import Logging
+package import LifelineCore
+package import Logging
 internal import NIOConcurrencyHelpers
 
 /// A log that peers cannot fill: of lines with the same message, which differ in their metadata, `LineLimit` writes a
 /// few in a while. Lines below `info` are written whatever they are; who asks for those wants to see all.
-struct LimitedLog: Sendable {
+package struct LimitedLog: Sendable {
     /// Writes to the log.
-    let logger: Logger
+    package let logger: Logger
     private let limit: NIOLockedValueBox<LineLimit>
 
     private init(_ logger: Logger, _ limit: LineLimit, now: @escaping @Sendable () -> MonotonicTime) {
@@ -25,7 +25,7 @@ struct LimitedLog: Sendable {
 
     /// The log of a server, with those of its connections: 100 lines of a kind in ten seconds, which a disk and a
     /// reader stand.
-    static func ofServer(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
+    package static func ofServer(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
         LimitedLog(logger, LineLimit(lineCount: 100, period: .seconds(10)), now: now)
     }
 

@@ -2,13 +2,17 @@
 public struct FleetError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure this is. More may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind { case badName, badMessage, tooManyGroups, sessionEnded, engineFailed, cancelled }
+        private enum Kind {
+            case badName, badMessage, alreadyJoined, tooManyGroups, sessionEnded, engineFailed, cancelled
+        }
         private let kind: Kind
 
         /// Local misuse: the name of a group is empty or too long.
         public static let badName = Code(kind: .badName)
         /// Local misuse: the message cannot be pushed to a group; nobody gets it.
         public static let badMessage = Code(kind: .badMessage)
+        /// Local misuse: the client is in the group, by another call of `withGroup`.
+        public static let alreadyJoined = Code(kind: .alreadyJoined)
         /// The session is in as many groups as it may be.
         public static let tooManyGroups = Code(kind: .tooManyGroups)
         /// The session is over.
@@ -43,6 +47,11 @@ public struct FleetError: Error, Sendable, CustomStringConvertible {
 
 extension FleetError {
     static let cancelled = FleetError(code: .cancelled, message: "The task was cancelled.")
+
+    static let alreadyJoined = FleetError(
+        code: .alreadyJoined,
+        message: "The client is in the group already. Share what one withGroup gives."
+    )
 
     static let sessionEnded = FleetError(code: .sessionEnded, message: "The session is over.")
 

@@ -5,8 +5,7 @@ public import Lifeline
 /// An application that keeps the position of the last message that it has handled can join behind it later, also after
 /// it was started again.
 public struct GroupPosition: Sendable, Hashable, LosslessStringConvertible {
-    /// Changes when the history of the group is lost: positions of another epoch mean nothing any more. Later epochs are
-    /// greater.
+    /// Changes when the history of the group is lost: positions of another epoch mean nothing any more.
     public let epoch: UInt64
     /// Counts the messages of the epoch, from 1 on; 0: in front of the first.
     public let offset: UInt64
@@ -73,8 +72,8 @@ public struct GroupMark: Sendable, Hashable {
     public let position: GroupPosition
     /// Whether the message is from the history: it was pushed before the session had joined.
     public let isRecovered: Bool
-    /// Whether messages in front of this one are lost to this member: it was away or slow for longer than the history
-    /// reaches, or the history was lost.
+    /// Whether messages before this one will not come: the member was away or slow for longer than the history reaches, or
+    /// the history was lost. It may be said where none are missing.
     public let followsGap: Bool
 }
 
@@ -106,6 +105,12 @@ extension GroupMark {
 
     /// The position of a place that a client has noted.
     static func position(ofPlace place: String) -> GroupPosition? { GroupMark(group: "", place: place[...])?.position }
+
+    /// As long as one can be, for messages to a group.
+    static func longest(_ group: String) -> GroupMark {
+        let position = GroupPosition(epoch: .max, offset: .max)
+        return GroupMark(group: group, position: position, isRecovered: true, followsGap: true)
+    }
 
     /// Its metadata.
     var metadata: (key: String, value: String) {

@@ -19,28 +19,43 @@ extension SessionClient {
     ///         }
     ///     }
     ///
-    /// Ask for the pushes before, so that none of them finds nobody.
+    /// Create the sequence of pushes before you join: pushes that come without one are dropped.
     ///
     /// - Parameter start: which messages come first.
-    /// - Throws: `SessionError`: `status` when the server refuses the client, and why the session has ended; what `body`
-    ///   throws.
+    /// - Throws: `SessionError`: `status` when the server refuses the client, and why the session has ended. `FleetError`
+    ///   `alreadyJoined` where the client is in the group. What `body` throws. Where the server does not let the client
+    ///   join again later, `SessionGroup.joins` throws.
     public nonisolated(nonsending) func withGroup<Result>(
         _ name: String,
         from start: GroupStart = .now,
         _ body: nonisolated(nonsending) (SessionGroup) async throws -> Result
     ) async throws -> Result {
+        try await begin(name)
         let group = SessionGroup(name, of: self, from: start)
-        follow(name)
-        // Cancelled and awaited at the end.
-        async let _: Void = group.keep()
         do {
-            try await group.firstJoin()
-            let result = try await body(group)
-            await group.end()
+            let result = try await withThrowingDiscardingTaskGroup { tasks in
+                // It joins no more when the client leaves.
+                tasks.addTask { await group.keep() }
+                defer { tasks.cancelAll() }
+                try await group.firstJoin()
+                return try await body(group)
+            }
+            await group.leave()
             return result
         } catch {
-            await group.end()
+            await group.leave()
             throw error
+        }
+    }
+
+    /// Follows the group from now on.
+    private nonisolated(nonsending) func begin(_ name: String) async throws {
+        while true {
+            switch follow(name) {
+            case .begun: return
+            case .present: throw FleetError.alreadyJoined
+            case .leaving(let left): try await left.wait()
+            }
         }
     }
 }

@@ -24,8 +24,9 @@ public final class SessionGroup: Sendable {
         (self.name, self.client, self.start) = (name, client, start)
     }
 
-    /// How the client has joined: the newest time first, and then each time that it joins again, as its session was
-    /// lost. Ends when `withGroup` does.
+    /// How the client has joined: the newest time first, and then the times that it joins again, as its session was
+    /// lost; of several in a row, the last one. Ends when `withGroup` does. Throws when the server does not let the client
+    /// join again: nothing comes any more then.
     public var joins: Joins { Joins(group: self) }
 
     /// How a client joins, again and again.
@@ -116,8 +117,8 @@ public final class SessionGroup: Sendable {
                 let reply = try await Lifeline_Fleet_V1_GroupsClient(client).join(request, timeout: nil)
                 return joined(GroupJoin(position: GroupPosition(reply.position), isRecovered: reply.recovered))
             } catch {
-                // The server's engine is not there. It is no reason to leave the group.
-                guard isAgain, error.status?.code == .unavailable else { throw error }
+                // It is no reason to leave the group.
+                guard isAgain, error.mayPass else { throw error }
                 do { try await Task.sleep(for: .seconds(1)) } catch { throw .cancelled }
             }
         }
@@ -149,16 +150,19 @@ public final class SessionGroup: Sendable {
         news.open(with: ())
     }
 
-    /// Leaves the group, if nobody else of this client is in it. Waits for the server's word, so that the client may join
-    /// again after this; not for one that is away for long.
-    func end() async {
+    /// Leaves the group, and waits for a while for the server's word.
+    func leave() async {
         finish(.success(()))
-        guard client.unfollow(name) else { return }
-        // In a task that is not cancelled, as this one may be. Where it fails, the session is over, or nearly.
-        let leaving = Task { [client, name] in
-            try? await Lifeline_Fleet_V1_GroupsClient(client).leave(.with { $0.group = name }, timeout: .seconds(5))
+        client.beginUnfollowing(name)
+        // It goes on where this task is cancelled, or waits no longer: the client may join again behind it.
+        let left = Latch<Void>()
+        Task { [client, name] in
+            // Where it fails, the session is over, and with it the membership.
+            _ = try? await Lifeline_Fleet_V1_GroupsClient(client).leave(.with { $0.group = name }, timeout: nil)
+            client.unfollow(name)
+            left.open(with: ())
         }
-        _ = await leaving.value
+        await left.wait(until: .now() + .seconds(5), by: BootTimeClock())
     }
 }
 
@@ -169,5 +173,10 @@ extension SessionError {
 
     fileprivate static var cancelled: SessionError {
         SessionError(code: .cancelled, message: "The task was cancelled.")
+    }
+
+    /// Whether it may go away: the server's engine is not there, or it has too much to do, or this client.
+    fileprivate var mayPass: Bool {
+        code == .tooManyInFlight || [.unavailable, .resourceExhausted].contains(status?.code)
     }
 }

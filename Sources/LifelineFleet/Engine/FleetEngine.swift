@@ -1,4 +1,4 @@
-/// What the nodes of a fleet share: the history of each group, and who hears of what.
+/// The part that the nodes of a fleet share: it stores the history of each group, and tells the nodes that follow it.
 ///
 /// An engine gives each message of a group its offset, keeps as many as history asks for, and tells the nodes that
 /// follow the group. What it tells may come late, twice, or never: nodes compare offsets, and read what they miss. The
@@ -9,10 +9,13 @@ public protocol FleetEngine: Sendable {
     /// A node takes part from now on. Called once for each, before anything else is asked for by it.
     func attach(_ node: FleetNode)
 
+    /// A node takes part no longer.
+    func detach(_ node: String)
+
     /// Works for a node until the task is cancelled.
     ///
     /// - Throws: `CancellationError`; why it cannot work, when that will not change.
-    func run(_ node: FleetNode) async throws
+    func run(_ node: String) async throws
 
     /// Adds a message to a group, and tells the nodes that follow it. Returns its position.
     ///
@@ -20,10 +23,10 @@ public protocol FleetEngine: Sendable {
     func append(_ message: [UInt8], to group: String, keeping history: GroupHistory) async throws -> GroupPosition
 
     /// A node is told of new messages of a group from now on. Returns what the group's history has.
-    func follow(_ group: String, _ node: FleetNode) async throws -> GroupPage
+    func follow(_ group: String, _ node: String) async throws -> GroupPage
 
     /// A node is not told of them any more.
-    func unfollow(_ group: String, _ node: FleetNode) async
+    func unfollow(_ group: String, _ node: String) async
 
     /// What the history of a group has behind an offset.
     func read(_ group: String, after offset: UInt64) async throws -> GroupPage

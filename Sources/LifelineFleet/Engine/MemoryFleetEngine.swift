@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Lifeline
 internal import LifelineCore
 package import LifelineRuntime
 internal import NIOConcurrencyHelpers
@@ -48,12 +49,13 @@ public final class MemoryFleetEngine: FleetEngine {
 
     private struct State {
         var nodes: [String: FleetNode] = [:]
-        var groups: [String: Group] = [:]
+        var groups: [ExactName: Group] = [:]
         var lastEpoch: UInt64
         /// How many groups there may be before those without anything are looked for.
         var sweepCount = 1_024
 
         mutating func withGroup<Result>(_ name: String, _ body: (inout Group) -> Result) -> Result {
+            let name = ExactName(name)
             if groups[name] == nil { lastEpoch += 1 }
             return body(&groups[name, default: Group(epoch: lastEpoch)])
         }
@@ -85,7 +87,14 @@ public final class MemoryFleetEngine: FleetEngine {
 
     public func attach(_ node: FleetNode) { state.withLockedValue { $0.nodes[node.name] = node } }
 
-    public func run(_ node: FleetNode) async throws { try await Latch<Void>().wait() }
+    public func detach(_ node: String) {
+        state.withLockedValue { state in
+            state.nodes[node] = nil
+            for group in state.groups.keys { state.groups[group]?.followers.remove(node) }
+        }
+    }
+
+    public func run(_ node: String) async throws { try await Latch<Void>().wait() }
 
     public func append(
         _ message: [UInt8],
@@ -104,21 +113,21 @@ public final class MemoryFleetEngine: FleetEngine {
         }
     }
 
-    public func follow(_ group: String, _ node: FleetNode) async throws -> GroupPage {
+    public func follow(_ group: String, _ node: String) async throws -> GroupPage {
         let now = clock.now
         return state.withLockedValue { state in
             state.withGroup(group) { group in
-                group.followers.insert(node.name)
+                group.followers.insert(node)
                 group.forgetOld(now: now)
                 return group.page(after: 0, now: now)
             }
         }
     }
 
-    public func unfollow(_ group: String, _ node: FleetNode) async {
+    public func unfollow(_ group: String, _ node: String) async {
         let now = clock.now
         state.withLockedValue { state in
-            _ = state.groups[group]?.followers.remove(node.name)
+            _ = state.groups[ExactName(group)]?.followers.remove(node)
             state.sweep(now: now)
         }
     }

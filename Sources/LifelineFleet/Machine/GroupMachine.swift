@@ -7,17 +7,28 @@ package import LifelineCore
 /// at once falls behind: it is served by itself, message by message, from the copy, and is live again when it has caught
 /// up. Nothing waits for it, and nothing is kept for it alone. Where the copy does not reach back to what it needs, its
 /// next message says that others before it are lost.
-package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Member.ID: Sendable {
+package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>: Sendable where Member.ID: Sendable {
     package typealias MemberID = Member.ID
+
+    /// What the machine has to know of a message.
+    package struct Decoded: Sendable {
+        package let content: Content
+        /// Of messages with one key, members that are behind get only the newest; nil: it stands for itself.
+        package let key: String?
+
+        package init(_ content: Content, key: String? = nil) { (self.content, self.key) = (content, key) }
+    }
 
     /// A message of the group.
     package struct Message: Sendable {
         package let offset: UInt64
-        package let bytes: [UInt8]
+        package let content: Content
         /// When it was pushed, by this node's clock.
         package let time: MonotonicTime
-        /// Whether messages in front of it are missing in the copy.
+        /// Whether messages before it are missing in the copy.
         package fileprivate(set) var followsGap = false
+        fileprivate let key: String?
+        fileprivate let byteCount: Int
     }
 
     /// A live member.
@@ -25,10 +36,10 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         package let member: Member
         /// Messages up to this offset are not for it.
         fileprivate var skipThrough: UInt64
-        /// Messages behind this offset are not for it: it leaves.
-        fileprivate var through = UInt64.max
+        /// It leaves behind the message of this offset.
+        fileprivate var lastOffset = UInt64.max
 
-        package func wants(_ message: Message) -> Bool { message.offset > skipThrough && message.offset <= through }
+        package func wants(_ message: Message) -> Bool { message.offset > skipThrough && message.offset <= lastOffset }
     }
 
     /// A member that is served by itself.
@@ -40,7 +51,7 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         /// Messages up to this offset were there before it joined.
         var recoveredThrough: UInt64 = 0
         /// It leaves behind the message of this offset.
-        var through = UInt64.max
+        var lastOffset = UInt64.max
     }
 
     private enum Standing: Sendable {
@@ -64,7 +75,7 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         package let followsGap: Bool
     }
 
-    /// What has become of that.
+    /// The result of a serving.
     package enum Served: Sendable {
         case sent
         /// It could not be sent: the member is told with its next message.
@@ -81,62 +92,75 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         package var served: [MemberID] = []
         /// Read what comes behind this offset, and tell `read` or `readFailed`.
         package var readAfter: UInt64?
-        /// So many members have gone.
-        package var goneCount = 0
+        /// These are no members any more.
+        package var gone: [MemberID] = []
 
-        var isEmpty: Bool { turn == nil && served.isEmpty && readAfter == nil && goneCount == 0 }
+        var isEmpty: Bool { turn == nil && served.isEmpty && readAfter == nil && gone.isEmpty }
     }
 
     /// So many messages at most, or bytes, wait for their turn. More are read from the engine later.
     package static var backlogLimit: (count: Int, byteCount: Int) { (1_024, 4 << 20) }
-
     /// What a message takes in memory beside its bytes, about.
     private static var overhead: Int { 64 }
 
     private let history: GroupHistory
-    /// How much the copy takes beyond history while a member is behind.
+    /// How much the copy may take while a member is behind, where history keeps less.
     private let slowByteLimit: Int
+    private let decode: @Sendable ([UInt8]) -> Decoded?
     private var epoch: UInt64
-    /// Contiguous, but for a gap in front of those that say so.
+    /// Offsets ascend by one, but for a gap in front of those that say so.
     private var messages = FIFO<Message>()
     private var byteCount = 0
+    /// The offset of the newest message in the copy with each key.
+    private var newestByKey: [String: UInt64] = [:]
     /// The offset in front of the first message of the copy.
-    private var start: UInt64
+    private var offsetBeforeCopy: UInt64
     /// The offset of the last message of the copy.
     private var newest: UInt64
     /// How many bytes those have whose turn has not come.
     private var backlogByteCount = 0
     /// Turns have begun with all messages up to this offset.
-    private var begun: UInt64
-    /// The newest offset that is known of.
-    private var known: UInt64
-    /// The position of the newest message that was known of when the reading began that is under way; nil: none is.
+    private var lastOffsetInTurns: UInt64
+    /// Whether the engine may have messages that the copy has not.
+    private var wantsRead = false
+    /// The position behind which the engine is being asked; nil: it is not asked.
     private var reading: GroupPosition?
-    /// The first message of the turn that is under way; nil: none is.
+    /// The offset of the first message of the turn that is under way; nil: none is.
     private var turnStart: UInt64?
     /// Whether messages are missing in front of the next one.
     private var nextFollowsGap = false
     private var standings: [MemberID: Standing] = [:]
     private var live: [Live] = []
-    /// Those behind whom nobody serves: they wait for the next message.
-    private var idle: Set<MemberID> = []
-    /// The same of those that wait for the end of the turn: they may be in it.
-    private var idleInTurn: Set<MemberID> = []
+    /// Members that are behind and have no serve task: something is there for them.
+    private var due: Set<MemberID> = []
+    /// The same of those that wait for the next message.
+    private var waiting: Set<MemberID> = []
+    /// The same of those that wait for the end of the turn, which may still send to them.
+    private var dueAfterTurn: Set<MemberID> = []
     /// Live ones that leave.
     private var leaving: Set<MemberID> = []
-    private var goneCount = 0
+    private var gone: [MemberID] = []
 
     /// - Parameters:
     ///   - page: all that the engine has of the group.
-    ///   - slowByteLimit: so many bytes are kept beyond history while a member is behind.
-    package init(_ page: GroupPage, keeping history: GroupHistory, slowByteLimit: Int, now: MonotonicTime) {
-        (self.history, self.slowByteLimit) = (history, slowByteLimit)
+    ///   - slowByteLimit: how much the copy may take while a member is behind, where history keeps less.
+    ///   - decode: nil for what is no message.
+    package init(
+        _ page: GroupPage,
+        keeping history: GroupHistory,
+        slowByteLimit: Int,
+        now: MonotonicTime,
+        decode: @escaping @Sendable ([UInt8]) -> Decoded?
+    ) {
+        (self.history, self.slowByteLimit, self.decode) = (history, slowByteLimit, decode)
         epoch = page.newest.epoch
-        start = page.messages.first.map { $0.offset - 1 } ?? page.newest.offset
-        (newest, known, begun) = (start, start, start)
-        read(page, now: now)
-        begun = newest
+        offsetBeforeCopy = page.messages.first.map { max($0.offset, 1) - 1 } ?? page.newest.offset
+        (newest, lastOffsetInTurns) = (offsetBeforeCopy, offsetBeforeCopy)
+        take(page, now: now)
+        lastOffsetInTurns = newest
         backlogByteCount = 0
+        // Nobody is here who could miss something.
+        nextFollowsGap = false
     }
 
     /// Behind the last message of the copy.
@@ -145,46 +169,50 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
     /// How many members there are, with those that leave and have not got all.
     package var memberCount: Int { standings.count }
 
-    package func contains(_ id: MemberID) -> Bool { through(id) == .max }
-
-    /// The last offset that is for a member; nil: it is none.
-    private func through(_ id: MemberID) -> UInt64? {
-        switch standings[id] {
-        case .live(let index)?: live[index].through
-        case .behind(_, let behind)?: behind.through
-        case nil: nil
-        }
-    }
-
     /// Whether those who push are to wait, as turns take longer than they do.
     package var hasBacklog: Bool {
-        newest - begun >= UInt64(Self.backlogLimit.count) || backlogByteCount >= Self.backlogLimit.byteCount
+        newest - lastOffsetInTurns >= UInt64(Self.backlogLimit.count)
+            || backlogByteCount >= Self.backlogLimit.byteCount
     }
 
     // MARK: Members
 
-    /// Adds a member. One that is there stays where it is.
+    /// Adds a member, which is none yet.
     package mutating func join(_ member: Member, from start: GroupStart, now: MonotonicTime) -> GroupJoin {
+        precondition(standings[member.id] == nil, "a member joins twice")
         forgetOld(now: now)
-        if contains(member.id) { return GroupJoin(position: position, isRecovered: true) }
-        // It was about to leave.
-        remove(member.id)
         switch start {
         case .now:
             add(member, Behind(cursor: newest))
+            return GroupJoin(position: position, isRecovered: true)
         case .earliest:
-            add(member, Behind(cursor: self.start, recoveredThrough: newest))
-            return GroupJoin(position: GroupPosition(epoch: epoch, offset: self.start), isRecovered: true)
-        case .after(let position) where position.epoch == epoch && position.offset >= self.start:
-            // Another node may have told it of messages that this one does not have yet.
-            known = max(known, position.offset)
+            add(member, Behind(cursor: offsetBeforeCopy, recoveredThrough: newest))
+            return GroupJoin(position: GroupPosition(epoch: epoch, offset: offsetBeforeCopy), isRecovered: true)
+        case .after(let position) where covers(position):
             add(member, Behind(cursor: position.offset, recoveredThrough: newest))
             return GroupJoin(position: position, isRecovered: true)
         case .after:
             add(member, Behind(cursor: newest, followsGap: true))
             return GroupJoin(position: position, isRecovered: false)
         }
-        return GroupJoin(position: position, isRecovered: true)
+    }
+
+    /// Whether the copy has all that comes behind a position.
+    package func covers(_ position: GroupPosition) -> Bool {
+        position.epoch == epoch && position.offset >= offsetBeforeCopy && position.offset <= newest
+    }
+
+    /// Behind which message a member gets the next one; nil where it is none.
+    package func position(of id: MemberID) -> GroupPosition? {
+        switch standings[id] {
+        case .live(let index)?:
+            GroupPosition(
+                epoch: epoch,
+                offset: max(live[index].skipThrough, turnStart.map { $0 - 1 } ?? lastOffsetInTurns)
+            )
+        case .behind(_, let behind)?: GroupPosition(epoch: epoch, offset: behind.cursor)
+        case nil: nil
+        }
     }
 
     private mutating func add(_ member: Member, _ behind: Behind) {
@@ -192,7 +220,8 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
             addLive(member, after: behind.cursor)
         } else {
             standings[member.id] = .behind(member, behind)
-            setIdle(member.id)
+            // The turn may be with it yet, of a time before it had left.
+            if turnStart == nil { due.insert(member.id) } else { dueAfterTurn.insert(member.id) }
         }
     }
 
@@ -201,23 +230,17 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         live.append(Live(member: member, skipThrough: offset))
     }
 
-    /// A member waits for somebody to serve it. The turn that is under way may be with it yet, though it has left since.
-    private mutating func setIdle(_ id: MemberID) {
-        if turnStart == nil { idle.insert(id) } else { idleInTurn.insert(id) }
-    }
-
     /// A member leaves once it has got the messages that are there.
     package mutating func leave(_ id: MemberID) {
         switch standings[id] {
         case .live(let index)?:
-            live[index].through = min(live[index].through, newest)
+            live[index].lastOffset = min(live[index].lastOffset, newest)
             leaving.insert(id)
             removeThoseThatHaveAll()
         case .behind(let member, var behind)?:
-            behind.through = min(behind.through, newest)
+            behind.lastOffset = min(behind.lastOffset, newest)
             standings[id] = .behind(member, behind)
-            // Who waits for the next message waits for none.
-            if behind.cursor >= behind.through { remove(id) }
+            if behind.cursor >= behind.lastOffset { remove(id) }
         case nil:
             break
         }
@@ -225,17 +248,13 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
 
     /// A member is gone.
     package mutating func remove(_ id: MemberID) {
-        idle.remove(id)
-        idleInTurn.remove(id)
-        leaving.remove(id)
         guard let standing = standings.removeValue(forKey: id) else { return }
-        goneCount += 1
+        due.remove(id)
+        waiting.remove(id)
+        dueAfterTurn.remove(id)
+        leaving.remove(id)
+        gone.append(id)
         if case .live(let index) = standing { removeLive(at: index) }
-    }
-
-    private mutating func removeThoseThatHaveAll() {
-        guard turnStart == nil else { return }
-        for id in leaving where through(id) ?? 0 <= begun { remove(id) }
     }
 
     private mutating func removeLive(at index: Int) {
@@ -244,33 +263,64 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         if index < live.count { standings[live[index].member.id] = .live(index) }
     }
 
+    private mutating func removeThoseThatHaveAll() {
+        guard turnStart == nil, !leaving.isEmpty else { return }
+        for id in leaving {
+            guard case .live(let index)? = standings[id], live[index].lastOffset <= lastOffsetInTurns else { continue }
+            remove(id)
+        }
+    }
+
     // MARK: News of the engine
 
     /// The engine has told of a message. It may tell late, twice, and in any order.
     package mutating func received(_ bytes: [UInt8], at position: GroupPosition, now: MonotonicTime) {
-        guard noted(position), position.offset == newest + 1, !hasBacklog else { return }
-        append(Message(offset: position.offset, bytes: bytes, time: now), now: now)
+        if position.epoch == epoch, position.offset == newest + 1, !hasBacklog {
+            append(bytes, at: position.offset, time: now, now: now)
+        } else {
+            noted(position)
+        }
     }
 
-    /// A message of this position is there. Returns whether it is new.
-    @discardableResult
-    package mutating func noted(_ position: GroupPosition) -> Bool {
-        guard position.epoch >= epoch else { return false }
-        if position.epoch > epoch { begin(position.epoch) }
-        known = max(known, position.offset)
-        return position.offset > newest
+    /// A message of this position is said to be there. The engine is asked where that says something new: of another
+    /// epoch, too, which may be older news, or that of a stranger.
+    package mutating func noted(_ position: GroupPosition) {
+        if position.epoch != epoch || position.offset > newest { wantsRead = true }
     }
+
+    /// The engine has answered with what it has behind the offset that was asked for.
+    package mutating func read(_ page: GroupPage, now: MonotonicTime) {
+        let asked = reading
+        reading = nil
+        if page.newest.epoch != epoch {
+            begin(page.newest.epoch)
+            // Offsets of another epoch than was asked for mean something else.
+            if asked?.offset != 0 { wantsRead = true } else { take(page, now: now) }
+        } else if asked?.epoch == epoch {
+            take(page, now: now)
+        } else {
+            wantsRead = true
+        }
+    }
+
+    /// The engine has answered with all that it has.
+    package mutating func readAll(_ page: GroupPage, now: MonotonicTime) {
+        if page.newest.epoch != epoch { begin(page.newest.epoch) }
+        take(page, now: now)
+    }
+
+    package mutating func readFailed() { reading = nil }
 
     /// The history was lost. Whatever members do not have of it is lost to them.
     private mutating func begin(_ epoch: UInt64) {
         self.epoch = epoch
         clear(through: 0)
-        (known, nextFollowsGap) = (0, true)
+        nextFollowsGap = true
         for (id, standing) in standings {
             guard case .behind(let member, var behind) = standing else { continue }
             (behind.cursor, behind.followsGap, behind.recoveredThrough) = (0, true, 0)
             standings[id] = .behind(member, behind)
-            if behind.through < .max { remove(id) }
+            if behind.lastOffset < .max { remove(id) }
         }
         for index in live.indices { live[index].skipThrough = 0 }
         for id in leaving { remove(id) }
@@ -278,35 +328,24 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
 
     private mutating func clear(through offset: UInt64) {
         _ = messages.removeAll()
+        newestByKey = [:]
         (byteCount, backlogByteCount) = (0, 0)
-        (start, newest, begun) = (offset, offset, offset)
+        (offsetBeforeCopy, newest, lastOffsetInTurns) = (offset, offset, offset)
         turnStart = turnStart.map { _ in offset + 1 }
     }
 
-    /// The engine has answered with what it has behind the offset that was asked for.
-    package mutating func read(_ page: GroupPage, now: MonotonicTime) {
-        let before = reading ?? position
-        reading = nil
-        // Offsets of another epoch than was asked for mean something else.
-        guard page.newest.epoch == epoch, before.epoch == epoch else {
-            noted(page.newest)
-            return
-        }
+    private mutating func take(_ page: GroupPage, now: MonotonicTime) {
         for message in page.messages where message.offset > newest {
             if message.offset > newest + 1 { skip(through: message.offset - 1) }
-            append(Message(offset: message.offset, bytes: message.bytes, time: now - message.age), now: now)
+            append(message.bytes, at: message.offset, time: now - message.age, now: now)
         }
         // What is too old was there, and is gone.
         if page.newest.offset > newest { skip(through: page.newest.offset) }
-        // What was said to be there before and is not will never be.
-        if known <= before.offset { known = newest }
     }
-
-    package mutating func readFailed() { reading = nil }
 
     /// Messages up to an offset are lost.
     private mutating func skip(through offset: UInt64) {
-        if begun < newest {
+        if lastOffsetInTurns < newest {
             // Those before it have their turn yet: they go on in front of the gap.
             newest = offset
         } else {
@@ -315,15 +354,26 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         nextFollowsGap = true
     }
 
-    private mutating func append(_ message: Message, now: MonotonicTime) {
-        var message = message
-        message.followsGap = nextFollowsGap
+    private mutating func append(_ bytes: [UInt8], at offset: UInt64, time: MonotonicTime, now: MonotonicTime) {
+        // What is no message is lost to all.
+        guard let decoded = decode(bytes) else { return skip(through: offset) }
+        messages.append(
+            Message(
+                offset: offset,
+                content: decoded.content,
+                time: time,
+                followsGap: nextFollowsGap,
+                key: decoded.key,
+                byteCount: bytes.count
+            )
+        )
         nextFollowsGap = false
-        messages.append(message)
-        newest = message.offset
-        known = max(known, newest)
-        byteCount += message.bytes.count
-        backlogByteCount += message.bytes.count
+        newest = offset
+        byteCount += bytes.count
+        backlogByteCount += bytes.count
+        if let key = decoded.key { newestByKey[key] = offset }
+        due.formUnion(waiting)
+        waiting = []
         forgetOld(now: now)
     }
 
@@ -331,13 +381,15 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
     /// need who are behind.
     private mutating func forgetOld(now: MonotonicTime) {
         let limit = live.count < standings.count ? slowByteLimit : 0
-        while let first = messages.first, first.offset < turnStart ?? begun + 1,
+        while let first = messages.first, first.offset < turnStart ?? lastOffsetInTurns + 1,
             messages.count > history.maximumCount || byteCount > history.maximumByteCount
                 || now - first.time > history.maximumAge,
             byteCount + messages.count * Self.overhead > limit
         {
-            byteCount -= messages.removeFirst().bytes.count
-            start = messages.first.map { $0.offset - 1 } ?? newest
+            messages.removeFirst()
+            byteCount -= first.byteCount
+            if let key = first.key, newestByKey[key] == first.offset { newestByKey[key] = nil }
+            offsetBeforeCopy = messages.first.map { $0.offset - 1 } ?? newest
         }
     }
 
@@ -346,27 +398,24 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
     /// Takes what there is to do; nil when there is nothing.
     package mutating func takeWork(now: MonotonicTime) -> Work? {
         var work = Work()
-        if begun < newest, turnStart == nil {
-            let due = messages(after: begun)
-            if !due.isEmpty, !live.isEmpty {
-                work.turn = Turn(epoch: epoch, messages: due, members: live)
-                turnStart = begun + 1
+        if lastOffsetInTurns < newest, turnStart == nil {
+            let new = messages(after: lastOffsetInTurns)
+            if !new.isEmpty, !live.isEmpty {
+                work.turn = Turn(epoch: epoch, messages: new, members: live)
+                turnStart = lastOffsetInTurns + 1
             }
-            begun = newest
+            lastOffsetInTurns = newest
             backlogByteCount = 0
             forgetOld(now: now)
             removeThoseThatHaveAll()
         }
-        for id in idle {
-            guard case .behind(_, let behind)? = standings[id] else { continue }
-            if behind.cursor < newest || !behind.followsGap { work.served.append(id) }
-        }
-        for id in work.served { idle.remove(id) }
-        if known > newest, reading == nil, !hasBacklog {
-            reading = GroupPosition(epoch: epoch, offset: known)
+        (work.served, due) = (Array(due), [])
+        (work.gone, gone) = (gone, [])
+        if wantsRead, reading == nil, !hasBacklog {
+            wantsRead = false
+            reading = position
             work.readAfter = newest
         }
-        (work.goneCount, goneCount) = (goneCount, 0)
         return work.isEmpty ? nil : work
     }
 
@@ -375,8 +424,8 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
     /// - Parameter blocked: who could not take one at once, and its offset.
     package mutating func turnEnded(_ turn: Turn, blocked: [(id: MemberID, offset: UInt64)]) {
         turnStart = nil
-        idle.formUnion(idleInTurn)
-        idleInTurn = []
+        due.formUnion(dueAfterTurn)
+        dueAfterTurn = []
         for (id, offset) in blocked {
             guard case .live(let index)? = standings[id] else { continue }
             let present = live[index]
@@ -384,9 +433,15 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
             leaving.remove(id)
             // What it lacks of an old epoch is lost to it.
             let isPresent = turn.epoch == epoch
-            let behind = Behind(cursor: isPresent ? offset - 1 : 0, followsGap: !isPresent, through: present.through)
-            standings[id] = .behind(present.member, behind)
-            idle.insert(id)
+            standings[id] = .behind(
+                present.member,
+                Behind(
+                    cursor: isPresent ? offset - 1 : 0,
+                    followsGap: !isPresent,
+                    lastOffset: present.lastOffset
+                )
+            )
+            due.insert(id)
         }
         removeThoseThatHaveAll()
     }
@@ -395,29 +450,32 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
     package mutating func next(for id: MemberID, now: MonotonicTime) -> (Member, Serving)? {
         guard case .behind(let member, var behind)? = standings[id] else { return nil }
         forgetOld(now: now)
-        if behind.cursor < start { (behind.cursor, behind.followsGap) = (start, true) }
-        defer { if case .behind? = standings[id] { standings[id] = .behind(member, behind) } }
-        guard behind.cursor < behind.through else {
-            remove(id)
-            return nil
-        }
-        guard let message = messages(after: behind.cursor, limit: 1).first, message.offset <= behind.through else {
-            if behind.through < .max {
-                remove(id)
-            } else if behind.followsGap {
-                setIdle(id)
-            } else {
-                addLive(member, after: behind.cursor)
+        if behind.cursor < offsetBeforeCopy { (behind.cursor, behind.followsGap) = (offsetBeforeCopy, true) }
+        while let message = messages(after: behind.cursor, limit: 1).first, message.offset <= behind.lastOffset {
+            behind.followsGap = behind.followsGap || message.followsGap
+            if let key = message.key, newestByKey[key] != message.offset {
+                // A newer one is there.
+                behind.cursor = message.offset
+                continue
             }
-            return nil
+            standings[id] = .behind(member, behind)
+            let serving = Serving(
+                epoch: epoch,
+                message: message,
+                isRecovered: message.offset <= behind.recoveredThrough,
+                followsGap: behind.followsGap
+            )
+            return (member, serving)
         }
-        let serving = Serving(
-            epoch: epoch,
-            message: message,
-            isRecovered: message.offset <= behind.recoveredThrough,
-            followsGap: behind.followsGap || message.followsGap
-        )
-        return (member, serving)
+        standings[id] = .behind(member, behind)
+        if behind.lastOffset < .max {
+            remove(id)
+        } else if behind.followsGap {
+            waiting.insert(id)
+        } else {
+            addLive(member, after: max(behind.cursor, newest))
+        }
+        return nil
     }
 
     /// The messages of the copy behind an offset.
@@ -439,7 +497,7 @@ package struct GroupMachine<Member: Identifiable & Sendable>: Sendable where Mem
         switch result {
         case .sent: behind.followsGap = false
         case .lost: behind.followsGap = true
-        case .passedOver: behind.followsGap = serving.followsGap
+        case .passedOver: break
         }
         standings[id] = .behind(member, behind)
     }

@@ -29,34 +29,21 @@ public final class Fleet: Sendable {
     /// Names this process among those that share the engine.
     public let nodeName: String
 
-    enum Group {
-        /// It is asked for at the engine. Opens when that has answered.
-        case loading(Latch<Void>, noted: GroupPosition?)
-        /// So many sessions are members, or about to be.
-        case ready(GroupNode, userCount: Int)
-        /// The engine is told that nobody here follows it. Opens when it knows.
-        case leaving(Latch<Void>)
-    }
-
-    struct State {
-        var groups: [String: Group] = [:]
-        /// The groups of each session, by its id, those that it is about to join among them.
-        var memberships: [String: Set<String>] = [:]
-    }
-
     let configuration: FleetConfiguration
-    let clock: any ClientClock
-    let logger: Logger
-    let state = NIOLockedValueBox(State())
+    let directory = NIOLockedValueBox(GroupDirectory())
+    private let clock: any ClientClock
+    private let log: LimitedLog
     /// Rings when groups are to be compared at once.
     private let bell = Doorbell()
+
+    private var logger: Logger { log.logger }
 
     /// Makes a fleet.
     ///
     /// - Parameters:
     ///   - engine: default: one in memory, for this process alone.
     ///   - nodeName: names this process among those that share the engine. Default: a random one.
-    ///   - logger: gets what fails at the engine: `warning`.
+    ///   - logger: gets what fails at the engine: `warning`. Of lines with one message, 100 in ten seconds are written.
     public convenience init(
         engine: any FleetEngine = MemoryFleetEngine(),
         nodeName: String? = nil,
@@ -82,13 +69,12 @@ public final class Fleet: Sendable {
         self.engine = engine
         self.nodeName = nodeName ?? String(UInt64.random(in: .min ... .max), radix: 36)
         self.configuration = configuration
-        self.logger = logger
         self.clock = clock
-        engine.attach(node)
+        log = .ofServer(logger) { clock.now }
+        engine.attach(FleetNode(name: self.nodeName) { [weak self] in self?.received($0) })
     }
 
-    /// This process for its engine, which may outlive it.
-    private var node: FleetNode { FleetNode(name: nodeName) { [weak self] in self?.received($0) } }
+    deinit { engine.detach(nodeName) }
 
     // MARK: Members
 
@@ -103,70 +89,70 @@ public final class Fleet: Sendable {
         from start: GroupStart = .now
     ) async throws(FleetError) -> GroupJoin {
         try FleetError.checkName(group)
-        try enter(group, session)
+        let name = ExactName(group)
+        while true {
+            if Task.isCancelled { throw .cancelled }
+            if session.hasEnded { throw .sessionEnded }
+            let limit = max(configuration.maximumGroupCountPerSession, 1)
+            switch directory.withLockedValue({ $0.beginJoin(name, session.id, limit: limit) }) {
+            case .tooMany:
+                throw .tooManyGroups(limit)
+            case .member(let node, let changed):
+                if let position = node.position(of: session) {
+                    return GroupJoin(position: position, isRecovered: true)
+                }
+                do { try await changed.wait() } catch { throw .cancelled }
+            case .wait(let changed):
+                do { try await changed.wait() } catch { throw .cancelled }
+            case .endFirst(let node, let changed):
+                node.remove(session.id)
+                do { try await changed.wait() } catch { throw .cancelled }
+            case .begin:
+                return try await join(name, session, from: start)
+            }
+        }
+    }
+
+    private func join(
+        _ name: ExactName,
+        _ session: SessionServerEnd,
+        from start: GroupStart
+    ) async throws(FleetError) -> GroupJoin {
         let node: GroupNode
         do {
-            node = try await use(group)
+            node = try await retainNode(name)
         } catch {
-            exit(group, session)
+            directory.withLockedValue { $0.joinFailed(name, session.id) }?.open(with: ())
             throw error
         }
-        let (join, isNew) = node.join(session, from: start)
-        if !isNew { await release(group) }
-        // Its end may have been told before it was a member.
-        guard session.hasEnded else { return join }
-        remove(session, from: group)
-        throw .sessionEnded
+        let join = await node.join(session, from: start)
+        let (isWanted, changed) = directory.withLockedValue { $0.joined(name, session.id) }
+        changed?.open(with: ())
+        // Its end, or that it leaves, may have been told before it was a member.
+        if isWanted, !session.hasEnded, !Task.isCancelled { return join }
+        _ = directory.withLockedValue { $0.leave(name, session.id) }
+        node.remove(session.id)
+        throw session.hasEnded ? .sessionEnded : .cancelled
     }
 
     /// Ends the membership of a session. It may be none. What was pushed before reaches it.
     public func leave(_ group: String, _ session: SessionServerEnd) {
-        exit(group, session)
-        node(of: group)?.leave(session)
-    }
-
-    private func remove(_ session: SessionServerEnd, from group: String) {
-        exit(group, session)
-        node(of: group)?.remove(session)
-    }
-
-    /// The node of a group that is loaded.
-    private func node(of group: String) -> GroupNode? {
-        guard case .ready(let node, _)? = state.withLockedValue({ $0.groups[group] }) else { return nil }
-        return node
+        let name = ExactName(group)
+        directory.withLockedValue { $0.leave(name, session.id) }?.leave(session)
     }
 
     /// The groups that a session is a member of, in no order.
     public func groups(of session: SessionServerEnd) -> [String] {
-        state.withLockedValue { Array($0.memberships[session.id] ?? []) }
+        directory.withLockedValue { $0.groups(of: session.id) }
     }
 
-    /// How many sessions of this process are members of a group.
+    /// How many sessions of this process are members of a group, those that leave and have not got all among them.
     public func memberCount(of group: String) -> Int {
-        node(of: group)?.memberCount ?? 0
+        directory.withLockedValue { $0.node(of: ExactName(group)) }?.memberCount ?? 0
     }
 
     /// Whether any group has members at this process, or is about to have some.
-    package var hasGroups: Bool { state.withLockedValue { !$0.groups.isEmpty } }
-
-    private func enter(_ group: String, _ session: SessionServerEnd) throws(FleetError) {
-        let limit = max(configuration.maximumGroupCountPerSession, 1)
-        let isEntered = state.withLockedValue { state in
-            var groups = state.memberships[session.id] ?? []
-            guard groups.count < limit || groups.contains(group) else { return false }
-            groups.insert(group)
-            state.memberships[session.id] = groups
-            return true
-        }
-        if !isEntered { throw .tooManyGroups(limit) }
-    }
-
-    private func exit(_ group: String, _ session: SessionServerEnd) {
-        state.withLockedValue { state in
-            state.memberships[session.id]?.remove(group)
-            if state.memberships[session.id]?.isEmpty == true { state.memberships[session.id] = nil }
-        }
-    }
+    package var hasGroups: Bool { directory.withLockedValue { !$0.isEmpty } }
 
     // MARK: Messages
 
@@ -178,9 +164,10 @@ public final class Fleet: Sendable {
     /// - Parameters:
     ///   - method: that of generated code: `Sample_Room_V1_RoomPushes.news`, for example.
     ///   - delivery: what is promised of it to each member. One that is to be sent at most once goes to members that are
-    ///     not behind.
+    ///     not behind. Of those with one key, members that are behind get the newest.
     ///   - metadata: what travels beside the message.
-    /// - Throws: `FleetError`: `badName`, `badMessage`, `engineFailed`, `cancelled`.
+    /// - Throws: `FleetError`: `badName`, `badMessage`; `engineFailed` and `cancelled`, and the message may have been
+    ///   pushed nevertheless.
     @discardableResult
     public func push<Message: DelimitedMessage>(
         _ method: SessionPushMethod<Message>,
@@ -190,123 +177,114 @@ public final class Fleet: Sendable {
         metadata: SessionMetadata = [:]
     ) async throws(FleetError) -> GroupPosition {
         try FleetError.checkName(group)
-        let payload: [UInt8]
-        do {
-            payload = try message.sessionPayload()
-        } catch {
-            throw FleetError(code: .badMessage, message: "The message cannot be encoded.", cause: error)
+        let bytes = try encoded(method.name, message, group, delivery, metadata)
+        do { try await directory.withLockedValue { $0.node(of: ExactName(group)) }?.waitForRoom() } catch {
+            throw .cancelled
         }
-        let bytes = try Lifeline_Fleet_V1_GroupMessage.encoded(
-            method.name,
-            payload: payload,
-            metadata: metadata,
-            delivery: delivery
-        )
-        if bytes.count > configuration.history.maximumByteCount {
-            throw FleetError(
-                code: .badMessage,
-                message:
-                    "The message takes \(bytes.count) bytes, more than the history of a group "
-                    + "(GroupHistory.maximumByteCount), \(configuration.history.maximumByteCount). Send less at once."
-            )
-        }
-        do { try await node(of: group)?.waitForRoom() } catch { throw .cancelled }
-        return try await asking("append") {
+        return try await withEngine {
             try await self.engine.append(bytes, to: group, keeping: self.configuration.history)
         }
+    }
+
+    private func encoded(
+        _ method: String,
+        _ message: some DelimitedMessage,
+        _ group: String,
+        _ delivery: SessionDelivery,
+        _ metadata: SessionMetadata
+    ) throws(FleetError) -> [UInt8] {
+        let bytes: [UInt8]
+        do {
+            let message = try Lifeline_Fleet_V1_GroupMessage(
+                method,
+                payload: try message.sessionPayload(),
+                metadata: metadata,
+                delivery: delivery
+            )
+            // There must be room for the mark.
+            if !metadata.isEmpty { _ = try message.push(.longest(group), age: .zero) }
+            bytes = try message.serializedBytes()
+        } catch let error as FleetError {
+            throw error
+        } catch {
+            throw FleetError(code: .badMessage, message: "The message cannot be pushed.", cause: error)
+        }
+        let limit = configuration.history.maximumByteCount
+        if bytes.count <= limit { return bytes }
+        throw FleetError(
+            code: .badMessage,
+            message:
+                "The message takes \(bytes.count) bytes, more than the history of a group "
+                + "(GroupHistory.maximumByteCount), \(limit). Send less at once."
+        )
     }
 }
 
 // Groups at this node.
 extension Fleet {
-    /// The node of a group, which is loaded where nobody uses it yet. Say `release` once for each call.
-    private func use(_ name: String) async throws(FleetError) -> GroupNode {
-        enum Step {
-            case use(GroupNode)
-            case wait(Latch<Void>)
-            case load(Latch<Void>)
-        }
+    /// The node of a group, which is loaded where nobody uses it yet. It is used by one more from now on.
+    private func retainNode(_ name: ExactName) async throws(FleetError) -> GroupNode {
         while true {
-            let step = state.withLockedValue { state -> Step in
-                switch state.groups[name] {
-                case .ready(let node, let count)?:
-                    state.groups[name] = .ready(node, userCount: count + 1)
-                    return .use(node)
-                case .loading(let latch, _)?, .leaving(let latch)?:
-                    return .wait(latch)
-                case nil:
-                    let latch = Latch<Void>()
-                    state.groups[name] = .loading(latch, noted: nil)
-                    return .load(latch)
+            switch directory.withLockedValue({ $0.retain(name) }) {
+            case .ready(let node):
+                return node
+            case .loading(let loaded):
+                do { try await loaded.wait().get() } catch let error as FleetError { throw error } catch {
+                    throw .cancelled
                 }
-            }
-            switch step {
-            case .use(let node): return node
-            case .wait(let latch): do { try await latch.wait() } catch { throw .cancelled }
-            case .load(let latch): return try await load(name, latch)
+            case .unloading(let unloaded):
+                do { try await unloaded.wait() } catch { throw .cancelled }
+            case .load(let loaded):
+                let result = await load(name)
+                loaded.open(with: result.map { _ in })
+                return try result.get()
             }
         }
     }
 
-    private func load(_ name: String, _ latch: Latch<Void>) async throws(FleetError) -> GroupNode {
-        defer { latch.open(with: ()) }
-        do {
-            let page = try await asking("follow") { try await self.engine.follow(name, self.node) }
+    private func load(_ name: ExactName) async -> Result<GroupNode, FleetError> {
+        do throws(FleetError) {
+            let page = try await withEngine { try await self.engine.follow(name.name, self.nodeName) }
             let node = GroupNode(
-                name,
+                name.name,
                 page,
                 configuration,
                 engine: engine,
                 clock: clock,
                 logger: logger
-            ) { [weak self] count in
-                Task.detached { await self?.release(name, count) }
-            }
-            let noted = state.withLockedValue { state -> GroupPosition? in
-                guard case .loading(_, let noted)? = state.groups[name] else { return nil }
-                state.groups[name] = .ready(node, userCount: 1)
-                return noted
-            }
-            if let noted { node.noted(noted) }
-            return node
+            ) { [weak self] in self?.isGone($0, from: name) }
+            if let news = directory.withLockedValue({ $0.loaded(name, node) }) { node.noted(news) }
+            return .success(node)
         } catch {
-            state.withLockedValue { $0.groups[name] = nil }
-            throw error
+            directory.withLockedValue { $0.loadFailed(name) }
+            return .failure(error)
         }
     }
 
-    private func release(_ name: String, _ released: Int = 1) async {
-        let latch = state.withLockedValue { state -> Latch<Void>? in
-            guard case .ready(let node, let count)? = state.groups[name] else { return nil }
-            guard count == released else {
-                state.groups[name] = .ready(node, userCount: count - released)
-                return nil
-            }
-            let latch = Latch<Void>()
-            state.groups[name] = .leaving(latch)
-            return latch
+    /// A session is no member of a group any more.
+    private func isGone(_ session: String, from name: ExactName) {
+        let (changed, unloaded) = directory.withLockedValue { $0.isGone(session, from: name) }
+        changed?.open(with: ())
+        guard let unloaded else { return }
+        Task.detached {
+            await self.engine.unfollow(name.name, self.nodeName)
+            self.directory.withLockedValue { $0.unloaded(name) }
+            unloaded.open(with: ())
         }
-        guard let latch else { return }
-        await engine.unfollow(name, node)
-        state.withLockedValue { $0.groups[name] = nil }
-        latch.open(with: ())
     }
 
     /// - Throws: `engineFailed`, `cancelled`.
-    private func asking<Result: Sendable>(
-        _ what: String,
+    private func withEngine<Result: Sendable>(
         _ body: @Sendable () async throws -> Result
     ) async throws(FleetError) -> Result {
         do {
             return try await body()
-        } catch let error as FleetError {
-            throw error
         } catch is CancellationError {
             throw .cancelled
         } catch {
             throw FleetError(
                 code: .engineFailed,
-                message: "The fleet's engine cannot \(what) now. Try again when it is there.",
+                message: "The engine of the fleet did not do what it was asked for.",
                 cause: error
             )
         }
@@ -317,20 +295,8 @@ extension Fleet {
 extension Fleet {
     private func received(_ news: FleetNews) {
         switch news {
-        case .message(let bytes, let position, let name):
-            let node = state.withLockedValue { state -> GroupNode? in
-                switch state.groups[name] {
-                case .ready(let node, _)?:
-                    return node
-                case .loading(let latch, let noted)?:
-                    // The answer of the engine may be older.
-                    let newest = noted.map { max($0, position) } ?? position
-                    state.groups[name] = .loading(latch, noted: newest)
-                    return nil
-                case .leaving?, nil:
-                    return nil
-                }
-            }
+        case .message(let bytes, let position, let group):
+            let node = directory.withLockedValue { $0.received(position, in: ExactName(group)) }
             node?.received(bytes, at: position)
         case .interrupted:
             bell.ring()
@@ -339,9 +305,7 @@ extension Fleet {
 
     /// Looks for messages that this node was not told of.
     private func compare() async {
-        let nodes = state.withLockedValue { state in
-            state.groups.values.compactMap { if case .ready(let node, _) = $0 { node } else { nil } }
-        }
+        let nodes = directory.withLockedValue { $0.nodes }
         guard !nodes.isEmpty else { return }
         do {
             let positions = try await engine.newest(of: nodes.map(\.name))
@@ -356,22 +320,26 @@ extension Fleet: Service {
     /// Works with the engine until the task is cancelled, or a graceful shutdown begins. A fleet whose engine is in
     /// memory works without.
     ///
-    /// - Throws: `CancellationError`; why the engine cannot work, when that will not change.
+    /// - Throws: `CancellationError` when the task is cancelled; why the engine cannot work, when that will not change.
     public func run() async throws {
-        try await cancelWhenGracefulShutdown {
-            try await withThrowingTaskGroup { group in
-                group.addTask { try await self.engine.run(self.node) }
-                group.addTask { try await self.compareAgainAndAgain() }
-                defer { group.cancelAll() }
-                try await group.next()
+        do {
+            try await cancelWhenGracefulShutdown {
+                try await withThrowingTaskGroup { group in
+                    group.addTask { try await self.engine.run(self.nodeName) }
+                    group.addTask { try await self.compareAgainAndAgain() }
+                    defer { group.cancelAll() }
+                    try await group.next()
+                }
             }
+        } catch is CancellationError where !Task.isCancelled {
+            // A graceful shutdown.
         }
     }
 
     private func compareAgainAndAgain() async throws {
+        let interval = max(configuration.comparisonInterval, .milliseconds(10))
         while true {
-            let deadline = clock.now + configuration.comparisonInterval
-            await clock.race(until: deadline) { await self.bell.wait() }
+            await clock.race(until: clock.now + interval) { await self.bell.wait() }
             try Task.checkCancellation()
             await compare()
         }
@@ -384,17 +352,18 @@ extension Fleet {
         let groups = configuration.automaticGroups(session)
         guard !groups.isEmpty else { return }
         Task.detached {
-            for group in groups { await self.joinAtLast(group, session) }
+            for group in groups { await self.joinWithRetries(group, session) }
         }
     }
 
     /// Joins, and tries again while the engine fails and the session lasts.
-    private func joinAtLast(_ group: String, _ session: SessionServerEnd) async {
+    private func joinWithRetries(_ group: String, _ session: SessionServerEnd) async {
         while !session.hasEnded {
             do throws(FleetError) {
                 try await join(group, session)
                 return
             } catch {
+                if error.code == .sessionEnded { return }
                 logger.warning(
                     "A session cannot join a group",
                     metadata: ["group": "\(group.escaped(limit: 100))", "error": "\(error)"]
@@ -407,15 +376,6 @@ extension Fleet {
 
     /// The session is over: it is in no group any more.
     public func sessionEnded(_ session: SessionServerEnd) {
-        let groups = state.withLockedValue { $0.memberships[session.id] ?? [] }
-        guard !groups.isEmpty else { return }
-        for group in groups { remove(session, from: group) }
-    }
-}
-
-extension GroupPosition: Comparable {
-    /// Whether one comes before another one: epochs ascend.
-    public static func < (first: GroupPosition, second: GroupPosition) -> Bool {
-        (first.epoch, first.offset) < (second.epoch, second.offset)
+        for node in directory.withLockedValue({ $0.leaveAll(session.id) }) { node.remove(session.id) }
     }
 }

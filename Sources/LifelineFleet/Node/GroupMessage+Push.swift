@@ -3,12 +3,12 @@ internal import LifelineMessages
 
 extension Lifeline_Fleet_V1_GroupMessage {
     /// - Throws: `badMessage` for what cannot be pushed to a group.
-    static func encoded(
+    init(
         _ method: String,
         payload: [UInt8],
         metadata: SessionMetadata,
         delivery: SessionDelivery
-    ) throws(FleetError) -> [UInt8] {
+    ) throws(FleetError) {
         if delivery.isDurable {
             throw FleetError(
                 code: .badMessage,
@@ -21,16 +21,18 @@ extension Lifeline_Fleet_V1_GroupMessage {
                 message: "Names of metadata that begin with lifeline- are Lifeline's own. Choose another one."
             )
         }
-        do {
-            return try Self.with {
-                $0.method = method
-                $0.payload = payload
-                for (key, value) in metadata { $0.metadata[key] = value }
-                if delivery != .reliable { $0.delivery = Lifeline_Fleet_V1_Delivery(delivery) }
-            }.serializedBytes()
-        } catch {
-            throw FleetError(code: .badMessage, message: "The message cannot be encoded.", cause: error)
-        }
+        self.init()
+        self.method = method
+        self.payload = payload
+        for (key, value) in metadata { self.metadata[key] = value }
+        if delivery != .reliable { self.delivery = Lifeline_Fleet_V1_Delivery(delivery) }
+    }
+
+    /// The message for a machine; nil for what is none.
+    static func decoded(_ bytes: [UInt8]) -> GroupNode.Machine.Decoded? {
+        guard let message = try? Self(serializedBytes: bytes) else { return nil }
+        let key = message.delivery.hasKey ? "\(message.method) \(message.delivery.key)" : nil
+        return GroupNode.Machine.Decoded(message, key: key)
     }
 
     /// The push of this message to a member.
@@ -38,17 +40,29 @@ extension Lifeline_Fleet_V1_GroupMessage {
     /// - Parameter age: how long ago it was pushed to the group.
     /// - Returns: nil where it is not worth sending any more.
     /// - Throws: `SessionError`: it has more metadata than a push may have.
-    func push(_ mark: GroupMark, age: Duration = .zero) throws(SessionError) -> SessionServerEnd.EncodedPush? {
-        let timeToLive = delivery.hasMillisecondsToLive ? .milliseconds(delivery.millisecondsToLive) - age : nil
-        if let timeToLive, timeToLive <= .zero { return nil }
+    func push(_ mark: GroupMark, age: Duration) throws(SessionError) -> SessionServerEnd.EncodedPush? {
         var metadata: SessionMetadata = [mark.metadata.key: mark.metadata.value]
         for entry in self.metadata { metadata[entry.key] = entry.value }
+        guard let delivery = sessionDelivery(mark, age: age) else { return nil }
         return try SessionServerEnd.EncodedPush(
             method,
             payload: [UInt8](payload),
             metadata: metadata,
-            delivery: delivery.delivery(timeToLive: timeToLive, in: mark.group)
+            delivery: delivery
         )
+    }
+
+    /// Nil: it is not worth sending any more.
+    ///
+    /// Its key plays no part: in a session the newer message would take the place of the older one, in front of others of
+    /// the group.
+    private func sessionDelivery(_ mark: GroupMark, age: Duration) -> SessionDelivery? {
+        // What tells of a gap must not be dropped.
+        if mark.followsGap { return .reliable }
+        if delivery.atMostOnce { return .atMostOnce }
+        guard delivery.hasMillisecondsToLive else { return .reliable }
+        let timeToLive = .milliseconds(delivery.millisecondsToLive) - age
+        return timeToLive > .zero ? .expiring(after: timeToLive) : nil
     }
 }
 
@@ -60,12 +74,5 @@ extension Lifeline_Fleet_V1_Delivery {
         }
         if let key = delivery.key { self.key = key }
         atMostOnce = delivery.isAtMostOnce
-    }
-
-    fileprivate func delivery(timeToLive: Duration?, in group: String) -> SessionDelivery {
-        if atMostOnce { return .atMostOnce }
-        // A session's keys are those of its methods, and a method may be pushed to several groups.
-        if hasKey { return .replaceable(key: "\(group) \(key)", timeToLive: timeToLive) }
-        return timeToLive.map { .expiring(after: $0) } ?? .reliable
     }
 }

@@ -10,14 +10,14 @@ internal import NIOConcurrencyHelpers
 /// One task works through the turns, and each member that is behind is served by a task of its own. Both end when there
 /// is nothing to do.
 final class GroupNode: Sendable {
-    typealias Machine = GroupMachine<SessionServerEnd>
     typealias Content = Lifeline_Fleet_V1_GroupMessage
+    typealias Machine = GroupMachine<SessionServerEnd, Content>
 
     private struct State {
         var machine: Machine
         /// Whether a task works through the turns.
         var isWorking = false
-        /// The tasks of members that are served. A member that has left and joined again has another one.
+        /// The tasks of members that are served.
         var servings: [String: (number: UInt64, task: Task<Void, Never>)] = [:]
         var lastServing: UInt64 = 0
         /// Opens when those who push need not wait any more; nil: nobody waits.
@@ -28,8 +28,8 @@ final class GroupNode: Sendable {
     private let engine: any FleetEngine
     private let clock: any ClientClock
     private let logger: Logger
-    /// Called with how many members have gone.
-    private let whenGone: @Sendable (Int) -> Void
+    /// Called for each member that is none any more, when nothing is sent to it any more.
+    private let whenGone: @Sendable (_ session: String) -> Void
     private let state: NIOLockedValueBox<State>
 
     init(
@@ -39,7 +39,7 @@ final class GroupNode: Sendable {
         engine: any FleetEngine,
         clock: any ClientClock,
         logger: Logger,
-        whenGone: @escaping @Sendable (Int) -> Void
+        whenGone: @escaping @Sendable (_ session: String) -> Void
     ) {
         (self.name, self.engine, self.clock, self.logger) = (name, engine, clock, logger)
         self.whenGone = whenGone
@@ -47,12 +47,14 @@ final class GroupNode: Sendable {
             page,
             keeping: configuration.history,
             slowByteLimit: configuration.slowMemberByteCount,
-            now: clock.now
+            now: clock.now,
+            decode: Content.decoded
         )
         state = NIOLockedValueBox(State(machine: machine))
     }
 
     /// Changes the machine, and has the work done that comes of it.
+    @discardableResult
     private func change<Result>(_ body: (inout Machine, MonotonicTime) -> Result) -> Result {
         let now = clock.now
         let (result, begins) = state.withLockedValue { state in
@@ -66,21 +68,30 @@ final class GroupNode: Sendable {
 
     // MARK: Members
 
-    func join(_ session: SessionServerEnd, from start: GroupStart) -> (GroupJoin, isNew: Bool) {
-        change { machine, now in
-            let isNew = !machine.contains(session.id)
-            return (machine.join(session, from: start, now: now), isNew)
+    /// Adds a session, which is no member.
+    func join(_ session: SessionServerEnd, from start: GroupStart) async -> GroupJoin {
+        if case .after(let position) = start, !state.withLockedValue({ $0.machine.covers(position) }) {
+            // Another node may have told the client of messages that this one does not have yet.
+            do {
+                let page = try await engine.read(name, after: 0)
+                change { machine, now in machine.readAll(page, now: now) }
+            } catch {
+                readFailed(error)
+            }
         }
+        return change { machine, now in machine.join(session, from: start, now: now) }
+    }
+
+    /// Behind which message a member gets the next one; nil where it is none.
+    func position(of session: SessionServerEnd) -> GroupPosition? {
+        state.withLockedValue { $0.machine.position(of: session.id) }
     }
 
     /// A session leaves once it has got what is there.
     func leave(_ session: SessionServerEnd) { change { machine, _ in machine.leave(session.id) } }
 
-    /// A session is over.
-    func remove(_ session: SessionServerEnd) {
-        change { machine, _ in machine.remove(session.id) }
-        state.withLockedValue { $0.servings[session.id]?.task }?.cancel()
-    }
+    /// A session is no member any more.
+    func remove(_ id: String) { change { machine, _ in machine.remove(id) } }
 
     var memberCount: Int { state.withLockedValue { $0.machine.memberCount } }
 
@@ -90,7 +101,7 @@ final class GroupNode: Sendable {
         change { machine, now in machine.received(bytes, at: position, now: now) }
     }
 
-    func noted(_ position: GroupPosition) { change { machine, _ in _ = machine.noted(position) } }
+    func noted(_ position: GroupPosition) { change { machine, _ in machine.noted(position) } }
 
     /// Waits while more is pushed than the members here get.
     func waitForRoom() async throws {
@@ -112,7 +123,7 @@ final class GroupNode: Sendable {
         while let work = takeWork() {
             for id in work.served { serve(id) }
             if let offset = work.readAfter { Task.detached { await self.read(after: offset) } }
-            if work.goneCount > 0 { whenGone(work.goneCount) }
+            for id in work.gone { tellGone(id) }
             guard let turn = work.turn else { continue }
             let blocked = await offer(turn)
             state.withLockedValue { $0.machine.turnEnded(turn, blocked: blocked) }
@@ -130,28 +141,53 @@ final class GroupNode: Sendable {
         return work
     }
 
+    private func tellGone(_ id: String) {
+        guard let serving = state.withLockedValue({ $0.servings[id]?.task }) else { return whenGone(id) }
+        serving.cancel()
+        Task.detached {
+            await serving.value
+            self.whenGone(id)
+        }
+    }
+
     private func read(after offset: UInt64) async {
         do {
             let page = try await engine.read(name, after: offset)
             change { machine, now in machine.read(page, now: now) }
         } catch {
-            logger.warning(
-                "The engine cannot be read",
-                metadata: ["group": "\(name.escaped(limit: 100))", "error": "\(error)"]
-            )
+            readFailed(error)
             // The next comparison, or the next message, has it read again.
             state.withLockedValue { $0.machine.readFailed() }
         }
     }
 
+    private func readFailed(_ error: any Error) {
+        logger.warning(
+            "The engine cannot be read",
+            metadata: ["group": "\(name.escaped(limit: 100))", "error": "\(error)"]
+        )
+    }
+
     /// Offers the messages of a turn to all live members. Returns who could not take one at once, and its offset.
     private func offer(_ turn: Machine.Turn) async -> [(id: String, offset: UInt64)] {
-        let pushes = turn.messages.map { (message: $0, push: livePush($0, epoch: turn.epoch)) }
+        let now = clock.now
+        let pushes = turn.messages.map { message in
+            let mark = GroupMark(
+                group: name,
+                position: GroupPosition(epoch: turn.epoch, offset: message.offset),
+                isRecovered: false,
+                followsGap: message.followsGap
+            )
+            return (message: message, push: Result { try message.content.push(mark, age: now - message.time) })
+        }
         var blocked: [(id: String, offset: UInt64)] = []
         for (index, live) in turn.members.enumerated() {
             for (message, push) in pushes where live.wants(message) {
-                guard let push else { continue }
-                if case .accepted = live.member.offer(push) { continue }
+                switch push {
+                case .success(nil): continue
+                case .success(let push?): if case .accepted = live.member.offer(push) { continue }
+                case .failure: break
+                }
                 blocked.append((live.member.id, message.offset))
                 break
             }
@@ -161,39 +197,15 @@ final class GroupNode: Sendable {
         return blocked
     }
 
-    /// What live members get; nil for what is no message.
-    private func livePush(_ message: Machine.Message, epoch: UInt64) -> SessionServerEnd.EncodedPush? {
-        let mark = GroupMark(
-            group: name,
-            position: GroupPosition(epoch: epoch, offset: message.offset),
-            isRecovered: false,
-            followsGap: message.followsGap
-        )
-        return content(message).flatMap { try? $0.push(mark) }
-    }
-
-    /// Nil, which is logged, for what another program has put there.
-    private func content(_ message: Machine.Message) -> Content? {
-        do {
-            return try Content(serializedBytes: message.bytes)
-        } catch {
-            logger.warning(
-                "The engine has something that is no message",
-                metadata: ["group": "\(name.escaped(limit: 100))", "offset": "\(message.offset)"]
-            )
-            return nil
-        }
-    }
-
     // MARK: Members that are behind
 
     private func serve(_ id: String) {
         state.withLockedValue { state in
             state.lastServing += 1
             let number = state.lastServing
+            // One that has just found nothing to do ends at once.
             let last = state.servings[id]?.task
             let task = Task.detached {
-                // The same session's, of an earlier membership.
                 await last?.value
                 await self.serve(id, number)
             }
@@ -202,28 +214,26 @@ final class GroupNode: Sendable {
     }
 
     private func serve(_ id: String, _ number: UInt64) async {
-        while let (session, serving) = next(for: id, number) {
-            guard let result = await send(serving, to: session) else { break }
+        while !Task.isCancelled, let (session, serving) = next(for: id) {
+            guard let result = await send(serving, to: session) else {
+                remove(id)
+                break
+            }
             change { machine, _ in machine.served(id, serving, result) }
         }
         state.withLockedValue { state in
             if state.servings[id]?.number == number { state.servings[id] = nil }
         }
+        // It may be live, or gone.
         change { _, _ in }
     }
 
-    private func next(for id: String, _ number: UInt64) -> (SessionServerEnd, Machine.Serving)? {
+    private func next(for id: String) -> (SessionServerEnd, Machine.Serving)? {
         let now = clock.now
-        return state.withLockedValue { state in
-            guard state.servings[id]?.number == number else { return nil }
-            let next = state.machine.next(for: id, now: now)
-            // Who is served again has another task.
-            if next == nil { state.servings[id] = nil }
-            return next
-        }
+        return state.withLockedValue { $0.machine.next(for: id, now: now) }
     }
 
-    /// Returns nil where the session takes nothing any more, or is no member any more.
+    /// Returns nil where the session takes nothing any more.
     private func send(_ serving: Machine.Serving, to session: SessionServerEnd) async -> Machine.Served? {
         let message = serving.message
         let mark = GroupMark(
@@ -232,9 +242,10 @@ final class GroupNode: Sendable {
             isRecovered: serving.isRecovered,
             followsGap: serving.followsGap
         )
-        guard let content = content(message), !content.delivery.atMostOnce else { return .passedOver }
+        // Interceptors wait, so that all members of such a server are served here.
+        if message.content.delivery.atMostOnce, !session.hasInterceptors { return .passedOver }
         do throws(SessionError) {
-            guard let push = try content.push(mark, age: clock.now - message.time) else { return .passedOver }
+            guard let push = try message.content.push(mark, age: clock.now - message.time) else { return .passedOver }
             try await session.send(push)
             return .sent
         } catch {

@@ -16,18 +16,44 @@ struct GroupKeys: Sendable {
 
     /// The group of a channel; nil: it is another one's.
     func group(ofChannel channel: String) -> String? {
-        guard channel.hasPrefix(prefix), channel.hasSuffix(Self.channelEnd) else { return nil }
-        return Self.unescaped(channel.dropFirst(prefix.count).dropLast(Self.channelEnd.count))
+        let (bytes, prefix, end) = (Array(channel.utf8), prefix.utf8, Self.channelEnd.utf8)
+        guard bytes.count >= prefix.count + end.count, bytes.starts(with: prefix),
+            bytes.suffix(end.count).elementsEqual(end)
+        else { return nil }
+        return Self.unescaped(bytes[prefix.count..<bytes.count - end.count])
     }
+
+    // Byte by byte: characters may be made of several of them, a brace and an accent for example.
 
     /// Without braces, which would end the name early. Redis takes all else.
     private static func escaped(_ group: String) -> String {
-        guard group.utf8.contains(where: { [UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "}")].contains($0) })
-        else { return group }
-        return group.replacing("%", with: "%25").replacing("{", with: "%7B").replacing("}", with: "%7D")
+        String(
+            decoding: group.utf8.flatMap { byte -> [UInt8] in
+                switch byte {
+                case UInt8(ascii: "%"): Array("%25".utf8)
+                case UInt8(ascii: "{"): Array("%7B".utf8)
+                case UInt8(ascii: "}"): Array("%7D".utf8)
+                default: [byte]
+                }
+            },
+            as: UTF8.self
+        )
     }
 
-    private static func unescaped(_ name: Substring) -> String {
-        String(name.replacing("%7D", with: "}").replacing("%7B", with: "{").replacing("%25", with: "%"))
+    private static func unescaped(_ name: ArraySlice<UInt8>) -> String {
+        var bytes: [UInt8] = []
+        var rest = name
+        while let byte = rest.popFirst() {
+            // Only three bytes are escaped.
+            guard byte == UInt8(ascii: "%"),
+                let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            else {
+                bytes.append(byte)
+                continue
+            }
+            bytes.append(code)
+            rest = rest.dropFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

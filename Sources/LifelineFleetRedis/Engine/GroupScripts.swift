@@ -6,35 +6,42 @@ internal import NIOCore
 /// to the nodes, or nothing of that.
 ///
 /// The state of a group is a hash: its epoch, its newest offset, how many bytes its log has, how old its messages may
-/// be, and since when nothing of it can have been lost. The log is a list, whose last element is the newest message. An
+/// be, and the run of the server that wrote it last. The log is a list, whose last element is the newest message. An
 /// element begins with its time, in milliseconds of Redis' clock, as 8 bytes.
 ///
-/// The name of the run of the server stands in the scripts. A server that was started again knows no scripts, and gets
-/// new ones with its new name: they find the old one in the state of a group, and begin an epoch. So none can be run by a
-/// server that it was not made for, whenever connections are lost.
+/// A run of the server that finds the state of an earlier one begins an epoch, as it may lack what came last, unless it
+/// is known to lack nothing. The name of the run stands in the scripts, so that a server that was started again does not
+/// know them; where it gets one that was made for an earlier run, it refuses it.
 struct GroupScripts: Sendable {
+    /// The error code of a script that was made for another run of the server.
+    static let otherRun = "LIFELINERUN"
+
     let append: RedisScript
     let read: RedisScript
     let newest: RedisScript
 
-    /// - Parameter keptSince: names the time since when Redis cannot have lost anything.
-    init(keptSince: String) {
-        let since = keptSince.filter { $0.isLetter || $0.isNumber }
+    init(for persistence: RedisPersistence) {
+        let run = persistence.run.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
         // Microseconds, so that a later epoch is greater. They fit into Lua's numbers for 200 years.
         let load = """
             local state, log = KEYS[1], KEYS[2]
             local time = redis.call('TIME')
             local now = time[1] * 1000 + math.floor(time[2] / 1000)
-            local found = redis.call('HMGET', state, 'epoch', 'offset', 'bytes', 'age', 'since')
+            local found = redis.call('HMGET', state, 'epoch', 'offset', 'bytes', 'age', 'run')
             local epoch, offset, bytes = tonumber(found[1]), tonumber(found[2]), tonumber(found[3])
             local age = tonumber(found[4] or 0)
-            if found[5] ~= '\(since)' then
-                epoch = math.max(time[1] * 1000000 + time[2], (epoch or 0) + 1)
-                offset, bytes = 0, 0
-                redis.call('DEL', log)
-                redis.call('HSET', state, 'epoch', string.format('%.0f', epoch), 'offset', 0, 'bytes', 0, 'age', 0,
-                    'since', '\(since)')
-                redis.call('PEXPIRE', state, 86400000)
+            if found[5] ~= '\(run)' then
+                if not string.find(redis.call('INFO', 'server'), 'run_id:\(run)', 1, true) then
+                    return redis.error_reply('\(Self.otherRun) This script was made for another run of the server.')
+                end
+                if not epoch or \(persistence.kind != .all) then
+                    epoch = math.max(time[1] * 1000000 + time[2], (epoch or 0) + 1)
+                    offset, bytes, age = 0, 0, 0
+                    redis.call('DEL', log)
+                end
+                redis.call('HSET', state, 'epoch', string.format('%.0f', epoch), 'offset', offset, 'bytes', bytes,
+                    'age', age, 'run', '\(run)')
+                redis.call('PEXPIRE', state, 300000)
             end
 
             """
@@ -43,21 +50,21 @@ struct GroupScripts: Sendable {
                 local payload, channel = ARGV[1], ARGV[2]
                 local count_limit, byte_limit = tonumber(ARGV[3]), tonumber(ARGV[4])
                 local age_limit, lifetime = tonumber(ARGV[5]), tonumber(ARGV[6])
-                offset = offset + 1
-                bytes = bytes + #payload
-                local count = redis.call('RPUSH', log, struct.pack('>I8', now) .. payload)
-                if count == 1 then bytes = #payload end
+                local count = redis.call('LLEN', log)
+                if count == 0 then bytes = 0 end
                 while count > 0 do
-                    if count <= count_limit and bytes <= byte_limit then
-                        local first = redis.call('LINDEX', log, 0)
-                        if now - struct.unpack('>I8', first) <= age_limit then break end
+                    if count < count_limit and bytes + #payload <= byte_limit then
+                        if now - struct.unpack('>I8', redis.call('LINDEX', log, 0)) <= age_limit then break end
                     end
                     bytes = bytes - #redis.call('LPOP', log) + 8
                     count = count - 1
                 end
-                redis.call('HSET', state, 'offset', offset, 'bytes', bytes, 'age', age_limit)
-                redis.call('PEXPIRE', state, math.max(age_limit, lifetime))
-                redis.call('PEXPIRE', log, age_limit)
+                offset = offset + 1
+                redis.call('HSET', state, 'offset', offset, 'bytes', bytes + #payload, 'age', ARGV[5])
+                redis.call('PEXPIRE', state, string.format('%.0f', math.max(age_limit, lifetime, 1000)))
+                redis.call('RPUSH', log, struct.pack('>I8', now) .. payload)
+                redis.call('PEXPIRE', log, string.format('%.0f', math.max(age_limit, 1)))
+                if count_limit == 0 then redis.call('DEL', log) end
                 redis.call('PUBLISH', channel, struct.pack('>I8I8', epoch, offset) .. payload)
                 return {epoch, offset}
                 """
@@ -70,7 +77,13 @@ struct GroupScripts: Sendable {
                 return {epoch, offset, first + from, now, age, redis.call('LRANGE', log, from, -1)}
                 """
         )
-        newest = RedisScript(load + "return {epoch, offset}")
+        // A group that somebody follows is not forgotten.
+        newest = RedisScript(
+            load + """
+                redis.call('PEXPIRE', state, ARGV[1], 'GT')
+                return {epoch, offset}
+                """
+        )
     }
 }
 
@@ -101,10 +114,10 @@ extension GroupPosition {
 
 extension GroupPage {
     /// What the script `read` has replied.
-    init?(_ value: RedisValue, after offset: UInt64) {
+    init?(_ value: RedisValue) {
         guard let elements = value.elements, elements.count == 6, let newest = GroupPosition(elements[0..<2]),
             let first = elements[2].number, let now = elements[3].number, let age = elements[4].number,
-            let entries = elements[5].elements, first &+ UInt64(entries.count) == newest.offset &+ 1
+            let entries = elements[5].elements, first > 0, first - 1 + UInt64(entries.count) == newest.offset
         else { return nil }
         var messages: [Message] = []
         for (index, entry) in entries.enumerated() {
@@ -123,16 +136,13 @@ extension GroupPage {
     }
 }
 
-/// What a channel of a group tells.
-struct GroupNews: Sendable {
-    let news: FleetNews
-
-    /// - Returns: nil for what is none.
+extension FleetNews {
+    /// What a channel of a group tells; nil for what is none.
     init?(_ payload: ByteBuffer, of group: String) {
         var payload = payload
         guard let epoch = payload.readInteger(as: UInt64.self), let offset = payload.readInteger(as: UInt64.self) else {
             return nil
         }
-        news = .message([UInt8](payload.readableBytesView), at: GroupPosition(epoch: epoch, offset: offset), in: group)
+        self = .message([UInt8](payload.readableBytesView), at: GroupPosition(epoch: epoch, offset: offset), in: group)
     }
 }

@@ -1,4 +1,6 @@
+internal import Lifeline
 public import LifelineFleet
+internal import LifelineRuntime
 public import Logging
 internal import NIOConcurrencyHelpers
 internal import NIOCore
@@ -12,7 +14,7 @@ internal import NIOCore
 ///
 /// **What Redis keeps.** A Redis that was started again without all that it had, or was emptied, begins each group anew,
 /// in a new epoch: members are told that messages may be lost to them, also where none are. Only with `appendonly yes` and
-/// `appendfsync always` histories go on where they were. The engine reads how Redis is set, and logs it.
+/// `appendfsync always` histories go on where they were. The engine reads how Redis is set, and logs it. It needs Redis 7.
 ///
 /// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Those of
 /// one group are in one slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`.
@@ -20,7 +22,7 @@ public final class RedisFleetEngine: FleetEngine {
     private struct State {
         var nodes: [String: FleetNode] = [:]
         /// The names of the nodes that follow a group, by the group's channel.
-        var followers: [String: Set<String>] = [:]
+        var followers: [ExactName: Set<String>] = [:]
         /// The scripts for the server that there was last; nil before the first.
         var scripts: GroupScripts?
     }
@@ -50,10 +52,10 @@ public final class RedisFleetEngine: FleetEngine {
         client = try RedisClient(configuration, logger: logger) { event in
             switch event {
             case .message(let channel, let payload):
-                guard let group = names.group(ofChannel: channel), let news = GroupNews(payload, of: group) else {
+                guard let group = names.group(ofChannel: channel), let news = FleetNews(payload, of: group) else {
                     return
                 }
-                for node in Self.followers(of: channel, state) { node.receive(news.news) }
+                for node in Self.followers(of: channel, state) { node.receive(news) }
             case .connected(afterGap: true):
                 for node in state.withLockedValue({ $0.nodes.values }) { node.receive(.interrupted) }
             case .connected, .disconnected:
@@ -63,20 +65,30 @@ public final class RedisFleetEngine: FleetEngine {
     }
 
     private static func followers(of channel: String, _ state: NIOLockedValueBox<State>) -> [FleetNode] {
-        state.withLockedValue { state in (state.followers[channel] ?? []).compactMap { state.nodes[$0] } }
+        state.withLockedValue { state in
+            (state.followers[ExactName(channel)] ?? []).compactMap { state.nodes[$0] }
+        }
     }
 
     public func attach(_ node: FleetNode) { state.withLockedValue { $0.nodes[node.name] = node } }
 
-    /// Says how Redis keeps its data, and holds the connections until the task is cancelled.
-    public func run(_ node: FleetNode) async throws {
+    public func detach(_ node: String) {
+        let channels = state.withLockedValue { state in
+            state.nodes[node] = nil
+            return state.followers.filter { $0.value.contains(node) }.map(\.key)
+        }
+        for channel in channels { unfollow(channel, node) }
+    }
+
+    /// Says how Redis keeps its data, and waits until the task is cancelled.
+    public func run(_ node: String) async throws {
         do {
             let persistence = try await RedisPersistence(of: client)
-            logger.info("Redis keeps its data: \(persistence)")
+            logger.info("What Redis has after a restart", metadata: ["data": "\(persistence)"])
         } catch {
-            logger.warning("It is not known how Redis keeps its data", metadata: ["error": "\(error)"])
+            logger.warning("It is not known what Redis has after a restart", metadata: ["error": "\(error)"])
         }
-        while true { try await Task.sleep(for: .seconds(3_600)) }
+        try await Latch<Void>().wait()
     }
 
     // MARK: Messages
@@ -97,33 +109,46 @@ public final class RedisFleetEngine: FleetEngine {
         return position
     }
 
-    public func follow(_ group: String, _ node: FleetNode) async throws -> GroupPage {
-        let channel = names.channel(of: group)
-        state.withLockedValue { _ = $0.followers[channel, default: []].insert(node.name) }
+    public func follow(_ group: String, _ node: String) async throws -> GroupPage {
+        let channel = ExactName(names.channel(of: group))
+        state.withLockedValue { _ = $0.followers[channel, default: []].insert(node) }
         do {
-            try await client.subscribe(to: [channel])
+            try await client.subscribe(to: [channel.name])
             return try await read(group, after: 0)
         } catch {
-            await unfollow(group, node)
+            unfollow(channel, node)
             throw error
         }
     }
 
-    public func unfollow(_ group: String, _ node: FleetNode) async {
-        let channel = names.channel(of: group)
-        let isLast = state.withLockedValue { state in
-            state.followers[channel]?.remove(node.name)
-            guard state.followers[channel]?.isEmpty == true else { return false }
-            state.followers[channel] = nil
-            return true
+    public func unfollow(_ group: String, _ node: String) async {
+        await unfollow(ExactName(names.channel(of: group)), node).value
+    }
+
+    /// In a task of its own, as the one that has followed may be cancelled.
+    @discardableResult
+    private func unfollow(_ channel: ExactName, _ node: String) -> Task<Void, Never> {
+        Task {
+            let isLast = state.withLockedValue { state in
+                state.followers[channel]?.remove(node)
+                guard state.followers[channel]?.isEmpty == true else { return false }
+                state.followers[channel] = nil
+                return true
+            }
+            guard isLast else { return }
+            // It ends in any case.
+            try? await client.unsubscribe(from: [channel.name])
+            // Another node may follow since.
+            guard state.withLockedValue({ $0.followers[channel] != nil }) else { return }
+            try? await client.subscribe(to: [channel.name])
         }
-        // It ends in any case.
-        if isLast { try? await client.unsubscribe(from: [channel]) }
     }
 
     public func read(_ group: String, after offset: UInt64) async throws -> GroupPage {
-        let value = try await run({ $0.read }, names.keys(of: group)) { [.text("\(offset)")] }
-        guard let page = GroupPage(value, after: offset) else { throw RedisError.badReply }
+        // Lua's numbers are exact up to this.
+        let offset = Int64(min(offset, 1 << 53))
+        let value = try await run({ $0.read }, names.keys(of: group)) { [.number(offset)] }
+        guard let page = GroupPage(value) else { throw RedisError.badReply }
         return page
     }
 
@@ -145,7 +170,8 @@ public final class RedisFleetEngine: FleetEngine {
     }
 
     private func newest(of group: String) async throws -> GroupPosition {
-        let value = try await run({ $0.newest }, names.keys(of: group)) { [] }
+        let lifetime = groupLifetime.milliseconds
+        let value = try await run({ $0.newest }, names.keys(of: group)) { [.number(lifetime)] }
         guard let position = value.elements.flatMap({ GroupPosition($0[...]) }) else { throw RedisError.badReply }
         return position
     }
@@ -154,7 +180,8 @@ public final class RedisFleetEngine: FleetEngine {
 
     /// Runs a script for the server that there is.
     ///
-    /// A server that was started again knows none of the scripts. Then they are made for it.
+    /// A server that was started again knows none of the scripts, or finds that they were made for another run of it. Then
+    /// they are made anew.
     private func run(
         _ script: (GroupScripts) -> RedisScript,
         _ keys: [RedisArgument],
@@ -165,16 +192,20 @@ public final class RedisFleetEngine: FleetEngine {
             do {
                 let digest = RedisArgument.text(script(scripts).digest)
                 return try await client.send(RedisCommand("EVALSHA", [digest] + rest))
-            } catch let error as RedisError where error.replyCode == "NOSCRIPT" {}
+            } catch let error as RedisError where ["NOSCRIPT", GroupScripts.otherRun].contains(error.replyCode) {}
         }
-        let scripts = GroupScripts(keptSince: try await RedisPersistence(of: client).keptSince)
+        let scripts = GroupScripts(for: try await RedisPersistence(of: client))
+        let value = try await client.send(RedisCommand("EVAL", [.text(script(scripts).source)] + rest))
         state.withLockedValue { $0.scripts = scripts }
-        return try await client.send(RedisCommand("EVAL", [.text(script(scripts).source)] + rest))
+        return value
     }
 }
 
 extension Duration {
-    fileprivate var milliseconds: Int64 { Int64(max(self / .milliseconds(1), 0).rounded(.up)) }
+    /// From 0 to a thousand years.
+    fileprivate var milliseconds: Int64 {
+        Int64(min(max((self / .milliseconds(1)).rounded(.up), 0), 31_536_000_000_000))
+    }
 }
 
 extension RedisError {

@@ -12,23 +12,26 @@ struct RedisPersistence: Sendable, CustomStringConvertible {
     }
 
     let kind: Kind
-    /// Names the time since when nothing can have been lost: all times, or this run of the server.
-    let keptSince: String
+    /// Names this run of the server.
+    let run: String
 
     init(of client: RedisClient) async throws {
         let info = try await client.send(RedisCommand("INFO", "server")).text ?? ""
         let persistence = try await client.send(RedisCommand("INFO", "persistence")).text ?? ""
         let hasLog = Self.value(of: "aof_enabled", in: persistence) == "1"
-        let savesPoints = (try? await Self.setting("save", of: client)).map { $0 != "" } ?? true
-        // It may not be told. Then it is taken for granted that what came last is lost.
-        let synchronizes = hasLog ? try? await Self.setting("appendfsync", of: client) : nil
-        kind = synchronizes == "always" ? .all : hasLog || savesPoints ? .some : .none
-        keptSince = kind == .all ? "always" : Self.value(of: "run_id", in: info) ?? "unknown"
+        let savesPoints = try await Self.setting("save", of: client) != ""
+        let synchronizes = try await Self.setting("appendfsync", of: client) == "always"
+        kind = hasLog && synchronizes ? .all : hasLog || savesPoints ? .some : .none
+        run = Self.value(of: "run_id", in: info) ?? ""
     }
 
+    /// Nil where the user may not ask: then it is taken for granted that what came last is lost.
     private static func setting(_ name: String, of client: RedisClient) async throws -> String? {
-        let value = try await client.send(RedisCommand("CONFIG", "GET", .text(name)))
-        return value.elements?.last?.text
+        do {
+            return try await client.send(RedisCommand("CONFIG", "GET", .text(name))).elements?.last?.text
+        } catch let error as RedisError where error.code == .refused {
+            return nil
+        }
     }
 
     private static func value(of key: String, in info: String) -> String? {

@@ -11,7 +11,7 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
     }
 
     private struct Written {
-        /// A ping has that of the command before it.
+        /// A ping has the number of the command before it.
         let id: UInt64
         let name: String
         let byteCount: Int
@@ -26,7 +26,7 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
     private var waiting = SparseQueue<Waiting>()
     private var written = FIFO<Written>()
     private var writtenByteCount = 0
-    /// How many of the written have a waiter.
+    /// The number of written commands with a waiter.
     private var awaitedCount = 0
     private var deadlines = DeadlineHeap()
     private var lastID: UInt64 = 0
@@ -35,14 +35,14 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
 
     init(_ configuration: RedisConfiguration) {
         maximumCount = max(1, configuration.maximumCommandsInFlight)
-        maximumByteCount = max(1024, configuration.maximumBytesInFlight)
+        maximumByteCount = min(max(1 << 10, configuration.maximumBytesInFlight), 1 << 30)
     }
 
     var needsConnection: Bool { !waiting.isEmpty }
 
     var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// Takes a command, to be written behind those that were taken before. `turn` is to be called then.
+    /// Adds a command behind those that wait. Call `turn` afterwards.
     ///
     /// - Returns: its number, for `cancel`.
     /// - Throws: `closed`, `commandTooLarge`; then the waiter is not kept.
@@ -100,7 +100,8 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
         }
     }
 
-    /// Those that were written may have run; the others wait for the next connection, unless no server will take them.
+    /// Written commands fail, as they may have run. The others wait for the next connection, or fail where the server
+    /// does not let the client in.
     mutating func disconnected(_ error: RedisError, _ actions: inout Actions) {
         for command in written.removeAll() {
             guard let waiter = command.waiter else { continue }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What a machine has decided is to be done, in this order.
+/// The decisions of a machine, to be carried out in this order.
 struct RedisActions<Waiter: Sendable>: Sendable {
     /// Close the connection or the attempt that there is.
     var disconnects = false
@@ -24,17 +24,17 @@ struct RedisActions<Waiter: Sendable>: Sendable {
     }
 }
 
-/// What happens to a connection.
+/// A change of a connection, for the log.
 enum RedisConnectionStep: Sendable {
     case connected(attempt: UInt64)
     case lost(RedisError, retryIn: Duration)
 }
 
-/// What the handler of messages is told, in order.
+/// An event for the handler of messages.
 package enum RedisSubscriptionEvent: Sendable {
     /// All channels are subscribed to. After a gap, messages may have been missed since `disconnected`.
     case connected(afterGap: Bool)
-    /// A message came on a channel. Copy a payload that is kept for long: it is a slice of the memory of a read.
+    /// A message on a channel. The payload is a slice of the memory of a whole read: copy it if you keep it for long.
     case message(channel: String, payload: ByteBuffer)
     /// The connection was lost. Messages are missed until `connected`.
     case disconnected(RedisError)

@@ -18,11 +18,11 @@ struct RedisConnectionState: Sendable {
     }
 
     private(set) var state = State.idle
-    /// The number of the latest attempt to connect. Events of others are of connections that were given up.
+    /// The number of the latest attempt to connect. Events of earlier attempts are ignored.
     private(set) var attempt: UInt64 = 0
-    /// Why there is no connection, or why the last one ended.
+    /// The reason why there is no connection; nil while there is one.
     private(set) var lastFailure: RedisError?
-    /// Whether the user has stopped reading, so that a silent server is none.
+    /// Whether reading is paused, so that silence says nothing about the server.
     private(set) var isPaused = false
 
     private let connectTimeout: Duration
@@ -44,7 +44,7 @@ struct RedisConnectionState: Sendable {
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// When `timerFired` is to be called; nil: after another event.
+    /// The latest time at which to call `timerFired`; nil where another event comes first.
     var nextDeadline: MonotonicTime? {
         switch state {
         case .idle, .connecting, .closed: nil

@@ -4,7 +4,7 @@ internal import NIOCore
 struct RedisGreeting: Sendable {
     enum Step: Sendable {
         case authenticate, name, select
-        /// The last step: shows that the server does what it is asked.
+        /// The last step: shows that the server answers commands.
         case ping
     }
 

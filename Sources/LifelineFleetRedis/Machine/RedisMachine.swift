@@ -1,13 +1,13 @@
 internal import LifelineCore
 internal import NIOCore
 
-/// What one of a client's connections is for.
+/// The purpose of a connection: commands or messages.
 protocol RedisRole: Sendable {
     associatedtype Waiter: Sendable
 
     /// Whether there is something to do that needs a connection.
     var needsConnection: Bool { get }
-    /// When `expire` is to be called.
+    /// The time at which to call `expire`.
     var nextDeadline: MonotonicTime? { get }
 
     /// The connection is ready.
@@ -18,7 +18,7 @@ protocol RedisRole: Sendable {
     mutating func ping(_ actions: inout RedisActions<Waiter>)
     /// A reply came, while the connection is ready.
     ///
-    /// - Throws: where nothing asked for it.
+    /// - Throws: `protocolViolation` where no command asked for it, or an error that ends the connection.
     mutating func received(_ reply: RedisValue, _ actions: inout RedisActions<Waiter>) throws(RedisError)
     /// The connection is lost, or an attempt has failed.
     mutating func disconnected(_ error: RedisError, _ actions: inout RedisActions<Waiter>)
@@ -46,7 +46,7 @@ struct RedisMachine<Role: RedisRole>: Sendable {
         self.role = role
     }
 
-    /// When `turn` is to be called, at the latest; nil: after another event.
+    /// The latest time at which to call `turn`; nil where another event comes first.
     var nextDeadline: MonotonicTime? {
         guard let first = connection.nextDeadline else { return role.nextDeadline }
         return role.nextDeadline.map { min($0, first) } ?? first
@@ -65,7 +65,7 @@ struct RedisMachine<Role: RedisRole>: Sendable {
 
     /// Replies came on a connection.
     ///
-    /// - Parameter failure: why what came behind them is no reply.
+    /// - Parameter failure: the error in the bytes behind them, if there is one.
     mutating func received(
         _ replies: [RedisValue],
         failure: RESPError?,
@@ -119,7 +119,7 @@ struct RedisMachine<Role: RedisRole>: Sendable {
             actions.steps.append(.lost(error, retryIn: delay))
         }
         actions.disconnects = true
-        // What was to be written, was to be written there.
+        // They were for the connection that is lost.
         actions.bytes = ByteBuffer()
         role.disconnected(error, &actions)
     }

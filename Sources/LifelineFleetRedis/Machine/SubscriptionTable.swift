@@ -1,7 +1,7 @@
 internal import LifelineCore
 internal import NIOCore
 
-/// The channels that a client wants the messages of, and what it has asked the server for.
+/// The channels whose messages a client wants, and its requests to the server for them.
 struct SubscriptionTable<Waiter: Sendable>: RedisRole {
     typealias Actions = RedisActions<Waiter>
 
@@ -9,20 +9,20 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         case subscribe, unsubscribe, ping
     }
 
-    /// A question to the server, or one for each thousand of its channels.
+    /// One command to the server, or one for each thousand channels.
     private struct Request {
         let id: UInt64
         let kind: Kind
         var channels: [String] = []
         /// How many of the channels were answered for.
         var answeredCount = 0
-        /// What some of the channels were refused with.
+        /// The error with which some of the channels were refused.
         var failure: RedisError?
     }
 
-    /// More would make a command of many megabytes of the names.
+    /// Keeps commands below some hundred kilobytes.
     private static var channelsPerCommand: Int { 1_000 }
-    /// The number of what no call waits for: pings, and the request for all channels on a new connection.
+    /// The number of requests that no call waits for: pings, and the request for all channels on a new connection.
     private static var noCall: UInt64 { 0 }
 
     private var wanted: Set<String> = []
@@ -47,7 +47,7 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
 
     var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// Takes the wish for the messages of channels, which stays also where the call fails. `turn` is to be called then.
+    /// Adds channels, which stay also where the call fails. Call `turn` afterwards.
     ///
     /// - Returns: the call's number, for `cancel`.
     /// - Throws: `closed`; then the waiter is not kept.
@@ -59,10 +59,10 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         return accept(.subscribe, channels, waiter, deadline: deadline)
     }
 
-    /// Takes the wish for no more messages of channels. `turn` is to be called then.
+    /// Removes channels. Call `turn` afterwards.
     ///
-    /// - Returns: the call's number, for `cancel`; nil where there is no connection, so that there is nothing to wait for
-    ///   and the waiter is not kept.
+    /// - Returns: the call's number, for `cancel`; nil where there is no connection, so that there is nothing to wait
+    ///   for and the waiter is not kept.
     /// - Throws: `closed`; then the waiter is not kept.
     mutating func unsubscribe(_ channels: [String], _ waiter: Waiter, deadline: MonotonicTime) throws(RedisError)
         -> UInt64?
@@ -149,7 +149,7 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         written[written.firstNumber].answeredCount += 1
     }
 
-    /// A command was refused. What may be refused for now only is tried again on a new connection.
+    /// A command was refused. After a temporary error, a new connection tries it again.
     private mutating func refused(_ reply: RedisReplyError) throws(RedisError) {
         guard let request = written.first else { throw .protocolViolation(nil) }
         if request.kind == .ping { return try receivedPong() }
@@ -181,8 +181,8 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         if let waiter = callers.removeValue(forKey: id) { actions.resume(waiter, result) }
     }
 
-    /// Nothing is subscribed to any more. Calls for channels wait for the next connection, unless no server will take
-    /// them.
+    /// All subscriptions are gone. Calls to subscribe wait for the next connection, or fail where the server does not
+    /// let the client in.
     mutating func disconnected(_ error: RedisError, _ actions: inout Actions) {
         isConnected = false
         let requests = written.removeAll() + unwritten

@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// Reads replies from bytes that come in pieces.
 ///
-/// What has come of an incomplete reply stays parsed, so that the time is linear in the bytes, however small the pieces
-/// are. Nothing is allocated for a length that is only announced.
+/// The parsed part of an incomplete reply is kept, so that the time is linear in the number of bytes, however small the
+/// pieces are. Memory follows the bytes that came, not the lengths that they announce.
 struct RESPParser {
     /// An array that lacks elements.
     private struct OpenArray {
@@ -19,13 +19,13 @@ struct RESPParser {
         case incomplete
     }
 
-    /// The most bytes of a status or an error. Those of Redis have some hundred, and may quote an argument.
+    /// The most bytes of a status or an error. Redis sends some hundred, and may quote an argument.
     private static let lineLimit = 64 << 10
     /// The most digits of a number.
     private static let digitLimit = 19
 
-    private let limits: RedisReplyLimits
-    /// What has come and is not parsed.
+    private var limits: RedisReplyLimits
+    /// Bytes that are not parsed.
     private var buffer = ByteBuffer()
     /// How many bytes of the line at the start of `buffer` were searched for its end.
     private var searchedByteCount = 0
@@ -36,7 +36,11 @@ struct RESPParser {
     /// How many bytes of the incomplete reply are parsed.
     private var parsedByteCount = 0
 
-    init(limits: RedisReplyLimits) { self.limits = limits }
+    init(limits: RedisReplyLimits) {
+        self.limits = limits
+        // A `ByteBuffer` has to hold a string, and the read that ends it.
+        self.limits.stringByteCount = min(limits.stringByteCount, 1 << 30)
+    }
 
     /// Takes bytes, and adds the replies that they complete to `replies`.
     ///
@@ -64,7 +68,7 @@ struct RESPParser {
         } else if buffer.readerIndex == 0 {
             buffer.writeImmutableBuffer(bytes)
         } else {
-            // Values that were handed out share the old memory, so that writing to it would copy all of it.
+            // Values share the old memory, so that a write to it would copy all of it.
             var joined = ByteBufferAllocator().buffer(capacity: buffer.readableBytes + bytes.readableBytes)
             joined.writeImmutableBuffer(buffer)
             joined.writeImmutableBuffer(bytes)
@@ -83,7 +87,7 @@ struct RESPParser {
         while true {
             let start = offset
             let step = try parseStep(bytes, &offset, of: buffer)
-            // A whole reply of one value is over no limit that its parts are not.
+            // The limit of a string covers a reply of one value.
             if case .value(let value) = step, openArrays.isEmpty, parsedByteCount == 0 { return value }
             parsedByteCount += offset - start
             guard parsedByteCount + (stringLength ?? 0) <= limits.byteCount else {
@@ -200,7 +204,7 @@ struct RESPParser {
         return String(decoding: line[..<length], as: UTF8.self)
     }
 
-    /// Reads the number behind a type's byte. So few bytes need no memory of how far they were searched.
+    /// Reads the number behind a type's byte. So few bytes may be searched again.
     @inline(__always)
     private func parseNumber(
         _ bytes: UnsafeRawBufferPointer,
@@ -230,7 +234,7 @@ struct RESPParser {
     }
 }
 
-/// Why bytes are no reply, or none that is taken.
+/// An error in a server's bytes.
 enum RESPError: Error, Hashable, CustomStringConvertible {
     case unknownType(UInt8)
     case invalidNumber

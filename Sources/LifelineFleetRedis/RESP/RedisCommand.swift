@@ -3,7 +3,7 @@ package import NIOCore
 
 /// A command, encoded as it goes over the wire.
 package struct RedisCommand: Sendable {
-    /// What Redis knows it by, fit for the text of an error: `EVALSHA`.
+    /// The command's name, escaped for the texts of errors: `EVALSHA`.
     package let name: String
     let bytes: ByteBuffer
 
@@ -27,7 +27,7 @@ package struct RedisCommand: Sendable {
     }
 }
 
-/// An argument of a command: bytes, for which text and numbers stand.
+/// An argument of a command.
 package enum RedisArgument: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
     case text(String)
     case number(Int64)

@@ -7,14 +7,14 @@ package enum RedisValue: Sendable, Hashable {
     /// An error that stands in the place of a value, inside an array too.
     case error(RedisReplyError)
     case integer(Int64)
-    /// Bytes. A slice of the memory that one read filled, which stays alive with it: copy what is kept for long.
+    /// Bytes: a slice of the memory of a whole read. Copy bytes that you keep for long.
     case bytes(ByteBuffer)
     case array([RedisValue])
     case null
 }
 
-/// What Redis says instead of a value: `-WRONGTYPE Operation against a key holding the wrong kind of value`.
-package struct RedisReplyError: Error, Sendable, Hashable {
+/// An error in the place of a value: `-WRONGTYPE Operation against a key holding the wrong kind of value`.
+package struct RedisReplyError: Sendable, Hashable {
     /// The whole line, as the server wrote it. Escape it before it becomes part of a log or of an error's text.
     package let text: String
 

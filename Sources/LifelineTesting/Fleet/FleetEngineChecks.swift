@@ -42,7 +42,7 @@ public enum FleetEngineChecks {
         FleetEngineCheck("nodes that follow a group are told of its messages") { fleet in
             let group = fleet.group()
             for node in 0...1 {
-                let page = try await fleet.engines[node].follow(group, fleet.nodes[node])
+                let page = try await fleet.engines[node].follow(group, fleet.nodes[node].name)
                 try expect(page.newest.offset == 0 && page.messages.isEmpty, "A new group has messages.")
             }
             let texts = (1...50).map { "message \($0)" }
@@ -52,16 +52,16 @@ public enum FleetEngineChecks {
         FleetEngineCheck("a node is told what was there before it followed") { fleet in
             let group = fleet.group()
             for text in ["one", "two", "three"] { try await fleet.append(text, to: group) }
-            let page = try await fleet.engines[1].follow(group, fleet.nodes[1])
+            let page = try await fleet.engines[1].follow(group, fleet.nodes[1].name)
             try expect(page.texts == ["1:one", "2:two", "3:three"], "It was told \(page.texts).")
             try expect(page.newest.offset == 3, "The newest one is at \(page.newest).")
         },
         FleetEngineCheck("a node that follows no longer is told nothing") { fleet in
             let (group, mark) = (fleet.group(), fleet.group())
-            for name in [group, mark] { _ = try await fleet.engines[1].follow(name, fleet.nodes[1]) }
+            for name in [group, mark] { _ = try await fleet.engines[1].follow(name, fleet.nodes[1].name) }
             try await fleet.append("heard", to: group)
             try await fleet.waitForNews(of: group, at: 1, ["heard"])
-            await fleet.engines[1].unfollow(group, fleet.nodes[1])
+            await fleet.engines[1].unfollow(group, fleet.nodes[1].name)
             try await fleet.append("not heard", to: group)
             try await fleet.append("mark", to: mark)
             try await fleet.waitForNews(of: mark, at: 1, ["mark"])
@@ -119,8 +119,12 @@ public enum FleetEngineChecks {
         },
         FleetEngineCheck("names and messages may be anything") { fleet in
             let base = fleet.group()
-            let names = ["\(base){x}", "\(base) y", "\(base)\n\"*?[é", "\(base){", "\(base)}", "\(base):\u{0}"]
-            for name in names { _ = try await fleet.engines[1].follow(name, fleet.nodes[1]) }
+            let names = [
+                "\(base){x}", "\(base) y", "\(base)\n\"*?[é", "\(base){", "\(base)}", "\(base):\u{0}",
+                // Three that look alike, or begin with an accent.
+                "\(base)\u{E9}", "\(base)e\u{301}", "\u{301}\(base){\u{301}%7B",
+            ]
+            for name in names { _ = try await fleet.engines[1].follow(name, fleet.nodes[1].name) }
             let contents: [[UInt8]] = [Array(0...255), [], [UInt8](repeating: 0x0D, count: 100_000)]
             for name in names {
                 for bytes in contents {
@@ -153,7 +157,7 @@ public struct FleetEngineCheck: Sendable, CustomStringConvertible {
         let fleet = CheckedFleet(try await makeEngines())
         try await withThrowingTaskGroup { tasks in
             for (engine, node) in zip(fleet.engines, fleet.nodes) {
-                tasks.addTask { try await engine.run(node) }
+                tasks.addTask { try await engine.run(node.name) }
             }
             tasks.addTask { try await body(fleet) }
             defer { tasks.cancelAll() }

@@ -56,7 +56,7 @@ package struct GroupScenario {
 
     fileprivate struct Member: Identifiable, Sendable { let id: Int }
 
-    fileprivate typealias Machine = GroupMachine<Member>
+    fileprivate typealias Machine = GroupMachine<Member, [UInt8]>
 }
 
 private func chance(_ percent: Int, using random: inout SimulationRandom) -> Bool {
@@ -120,7 +120,9 @@ private final class GroupStory {
         result.totals.scenarios = 1
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             let limit = Int.random(in: 0...2_000, using: &random)
-            let machine = GroupScenario.Machine(page(after: 0), keeping: history, slowByteLimit: limit, now: now)
+            let machine = GroupScenario.Machine(page(after: 0), keeping: history, slowByteLimit: limit, now: now) {
+                .init($0)
+            }
             nodes.append(Node(machine: machine))
         }
         note("\(nodes.count) nodes, \(history.maximumCount) messages of history")
@@ -187,6 +189,10 @@ private final class GroupStory {
     private func work(_ node: Int, blocking: Bool) throws(GroupScenario.Violation) {
         guard let work = nodes[node].machine.takeWork(now: now) else { return }
         for id in work.served where !nodes[node].served.insert(id).inserted { throw fail("\(id) is served twice") }
+        for id in work.gone {
+            if seats[id]?.through == nil, seats[id] != nil { throw fail("\(id) is gone, and has not left") }
+            nodes[node].served.remove(id)
+        }
         if let offset = work.readAfter {
             if nodes[node].reading != nil { throw fail("two readings") }
             nodes[node].reading = offset
@@ -231,14 +237,18 @@ private final class GroupStory {
     ) throws(GroupScenario.Violation) {
         guard let seat = seats[id] else { return }
         let position = GroupPosition(epoch: epoch, offset: message.offset)
-        if position <= seat.position { throw fail("\(id) gets \(position) after \(seat.position)") }
-        if message.bytes != [UInt8(truncatingIfNeeded: message.offset)] {
+        if (position.epoch, position.offset) <= (seat.position.epoch, seat.position.offset) {
+            throw fail("\(id) gets \(position) after \(seat.position)")
+        }
+        if message.content != [UInt8(truncatingIfNeeded: message.offset)] {
             throw fail("\(position) has another content")
         }
         let isNext =
             position.epoch == seat.position.epoch && position.offset == seat.position.offset + 1 && !seat.mayMiss
         if !isNext, !followsGap { throw fail("\(id) gets \(position) after \(seat.position), and is not told") }
-        if let through = seat.through, position > through { throw fail("\(id) gets \(position) after it has left") }
+        if let through = seat.through, (position.epoch, position.offset) > (through.epoch, through.offset) {
+            throw fail("\(id) gets \(position) after it has left")
+        }
         note("member \(id) gets \(position)\(followsGap ? ", behind a gap" : "")")
         result.totals.deliveries += 1
         if followsGap { result.totals.gaps += 1 }
@@ -252,9 +262,18 @@ private final class GroupStory {
             switch Int.random(in: 0..<4, using: &random) {
             case 0: .earliest
             case 1: .after(GroupPosition(epoch: epoch, offset: .random(in: 0...newest.offset, using: &random)))
-            case 2: .after(GroupPosition(epoch: epoch - 1, offset: .random(in: 0...30, using: &random)))
+            case 2:
+                .after(
+                    GroupPosition(
+                        epoch: .random(in: 0...epoch + 1, using: &random),
+                        offset: .random(in: 0...30, using: &random)
+                    )
+                )
             default: .now
             }
+        if case .after(let position) = start, !nodes[node].machine.covers(position) {
+            nodes[node].machine.readAll(page(after: 0), now: now)
+        }
         let join = nodes[node].machine.join(GroupScenario.Member(id: lastID), from: start, now: now)
         result.totals.members += 1
         note("member \(lastID) joins at node \(node) from \(start): \(join)")
@@ -304,7 +323,7 @@ private final class GroupStory {
                 continue
             }
             // What is lost it is not told of, as nothing comes behind it.
-            if keepsAll, seat.position.epoch == epoch, seat.position < through {
+            if keepsAll, through.epoch == epoch, seat.position.epoch == epoch, seat.position.offset < through.offset {
                 throw fail("\(id) has left before \(through)")
             }
         }

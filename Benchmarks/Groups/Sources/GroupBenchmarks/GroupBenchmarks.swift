@@ -15,7 +15,12 @@ enum GroupBenchmarks {
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.count == 3, let count = Int(arguments[2]) {
-            return try await runClients(arguments[0], of: try Endpoint(arguments[1]), count)
+            do {
+                return try await runClients(arguments[0], of: try Endpoint(arguments[1]), count)
+            } catch {
+                try FileHandle.standardError.write(contentsOf: Data("A client has failed: \(error)\n".utf8))
+                exit(1)
+            }
         }
         let isQuick = arguments.contains("--quick")
         let (clientCount, messageCount) = isQuick ? (100, 20) : (10_000, 200)
@@ -41,9 +46,9 @@ enum GroupBenchmarks {
     }
 
     /// Measures what `deliver` takes, which sends `messageCount` messages to all, and waits until they are there.
-    private static func measure(
+    private nonisolated(nonsending) static func measure(
         _ deliveryCount: Int,
-        _ deliver: () async throws -> Void
+        _ deliver: nonisolated(nonsending) () async throws -> Void
     ) async throws -> Result {
         let (started, used) = (ContinuousClock.now, processorTime())
         try await deliver()
@@ -56,14 +61,14 @@ enum GroupBenchmarks {
 
     /// Seconds that this process has computed for.
     private static func processorTime() -> Double {
-        var usage = rusage()
-        getrusage(RUSAGE_SELF, &usage)
-        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     private static func measureGroupPushes(_ clientCount: Int, _ messageCount: Int) async throws -> Result {
         let fleet = Fleet()
+        let answers = Answers()
         var configuration = SessionServerConfiguration()
         configuration.maximumSessionCount = 2 * clientCount
         configuration.server.maximumConnections = 2 * clientCount
@@ -71,28 +76,50 @@ enum GroupBenchmarks {
         return try await withSessionServer(
             listeningOn: anyPort,
             configuration: configuration,
-            services: [fleet],
+            services: [fleet, answers],
             logger: quietLogger
         ) { server in
             let clients = try startClients("sessions", of: try await server.boundEndpoints[0], clientCount)
             defer { clients.terminate() }
-            while server.sessions.count < clientCount { try await Task.sleep(for: .milliseconds(10)) }
+            while server.sessions.count < clientCount { try await clients.wait() }
             let sessions = server.sessions
             for session in sessions { try await fleet.join("g", session) }
-            func push(_ count: Int) async throws {
-                for _ in 0..<count { try await fleet.push(method, payload, to: "g") }
-                for session in sessions {
-                    while session.statistics.keptMessageCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
-                }
+            try await push(10, to: clientCount, of: fleet, answers)
+            return try await measure(clientCount * messageCount) {
+                try await push(messageCount, to: clientCount, of: fleet, answers)
             }
-            try await push(10)
-            return try await measure(clientCount * messageCount) { try await push(messageCount) }
+        }
+    }
+
+    /// What clients answer to an empty message.
+    private struct Answers: SessionService {
+        static let method = "g.G/Answer"
+        let count = Counter()
+
+        var methods: [SessionMethod] {
+            [.push(Self.method) { (_: RawMessage, _) in count.value.add(1, ordering: .relaxed) }]
+        }
+    }
+
+    private final class Counter: Sendable { let value = Atomic(0) }
+
+    /// Returns when all clients have answered the empty message behind the others.
+    private nonisolated(nonsending) static func push(
+        _ count: Int,
+        to clientCount: Int,
+        of fleet: Fleet,
+        _ answers: Answers
+    ) async throws {
+        answers.count.value.store(0, ordering: .relaxed)
+        for _ in 0..<count { try await fleet.push(method, payload, to: "g") }
+        try await fleet.push(method, RawMessage(bytes: []), to: "g")
+        while answers.count.value.load(ordering: .relaxed) < clientCount {
+            try await Task.sleep(for: .milliseconds(1))
         }
     }
 
     private static func measurePlainSends(_ clientCount: Int, _ messageCount: Int) async throws -> Result {
-        let connections = Mutex<[Connection<RawMessage, RawMessage>]>([])
-        let answerCount = Atomic(0)
+        let connected = Connected()
         var configuration = ServerConfiguration()
         configuration.maximumConnections = 2 * clientCount
         configuration.shutdownGracePeriod = .zero
@@ -103,24 +130,32 @@ enum GroupBenchmarks {
             receiving: RawMessage.self,
             sending: RawMessage.self
         ) { connection in
-            connections.withLock { $0.append(connection) }
-            for try await _ in connection.messages { answerCount.add(1, ordering: .relaxed) }
+            connected.connections.withLock { $0.append(connection) }
+            for try await _ in connection.messages { connected.answers.value.add(1, ordering: .relaxed) }
         } _: { server in
             let clients = try startClients("connections", of: try await server.boundEndpoint, clientCount)
             defer { clients.terminate() }
-            while connections.withLock({ $0.count }) < clientCount { try await Task.sleep(for: .milliseconds(10)) }
-            let all = connections.withLock { $0 }
-            /// Clients answer an empty message.
-            func send(_ count: Int) async throws {
-                answerCount.store(0, ordering: .relaxed)
-                for _ in 0..<count {
-                    for connection in all { try await connection.send(payload) }
-                }
-                for connection in all { try await connection.send(RawMessage(bytes: [])) }
-                while answerCount.load(ordering: .relaxed) < clientCount { try await Task.sleep(for: .milliseconds(1)) }
-            }
-            try await send(10)
-            return try await measure(clientCount * messageCount) { try await send(messageCount) }
+            while connected.connections.withLock({ $0.count }) < clientCount { try await clients.wait() }
+            try await send(10, to: connected)
+            return try await measure(clientCount * messageCount) { try await send(messageCount, to: connected) }
+        }
+    }
+
+    private final class Connected: Sendable {
+        let connections = Mutex<[Connection<RawMessage, RawMessage>]>([])
+        let answers = Counter()
+    }
+
+    /// Returns when all clients have answered the empty message behind the others.
+    private nonisolated(nonsending) static func send(_ count: Int, to connected: Connected) async throws {
+        let connections = connected.connections.withLock { $0 }
+        connected.answers.value.store(0, ordering: .relaxed)
+        for _ in 0..<count {
+            for connection in connections { try await connection.send(payload) }
+        }
+        for connection in connections { try await connection.send(RawMessage(bytes: [])) }
+        while connected.answers.value.load(ordering: .relaxed) < connections.count {
+            try await Task.sleep(for: .milliseconds(1))
         }
     }
 
@@ -164,7 +199,9 @@ enum GroupBenchmarks {
             }
             whenConnected()
             try await withTaskExecutorPreference(client.executor) {
-                for try await _ in pushes.batches {}
+                for try await batch in pushes.batches where batch.contains(where: \.bytes.isEmpty) {
+                    try await client.push(Answers.method, RawMessage(bytes: []))
+                }
             }
         }
     }
@@ -178,5 +215,15 @@ enum GroupBenchmarks {
                 }
             }
         }
+    }
+}
+
+extension Process {
+    /// Waits for a moment.
+    ///
+    /// - Throws: when the process has ended.
+    fileprivate nonisolated(nonsending) func wait() async throws {
+        try await Task.sleep(for: .milliseconds(10))
+        if !isRunning { throw CocoaError(.executableLoad) }
     }
 }

@@ -227,10 +227,13 @@ extension SessionClient {
     }
 
     /// Notes from now on the place of the newest push that comes of a group.
-    package func follow(_ group: String) { engine.follow(group) }
+    package func follow(_ group: String) -> GroupFollowing { engine.follow(group) }
 
-    /// Ends that where nobody else follows the group. Returns whether it has.
-    package func unfollow(_ group: String) -> Bool { engine.unfollow(group) }
+    /// A group is about to be followed no more: say `unfollow`.
+    package func beginUnfollowing(_ group: String) { engine.beginUnfollowing(group) }
+
+    /// A group is followed no more.
+    package func unfollow(_ group: String) { engine.unfollow(group) }
 
     /// The place of the newest push of a group that has come since it is followed, in whatever session; nil: none has.
     package func newestPlace(in group: String) -> String? { engine.newestPlace(in: group) }

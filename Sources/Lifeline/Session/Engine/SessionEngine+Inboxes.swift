@@ -26,10 +26,11 @@ extension SessionEngine {
 
     @inline(never)
     private func notePlace(_ message: InboundMessage, _ state: inout State) {
-        guard let mark = message.metadata[GroupMetadata.key], let (group, place) = GroupMetadata.parts(of: mark) else {
-            return
-        }
-        state.groups[String(group)]?.newestPlace = String(place)
+        // What is sent at most once may overtake others.
+        guard message.kind == .push, let mark = message.metadata[GroupMetadata.key],
+            let (group, place) = GroupMetadata.parts(of: mark)
+        else { return }
+        state.groups[ExactName(String(group))]?.newestPlace = String(place)
     }
 
     /// The inbox of a server's method whose first push has come; nil where it takes none. A client's durable pushes are
@@ -197,20 +198,26 @@ extension SessionEngine {
     }
 
     /// Notes from now on the place of the newest push that comes of a group.
-    func follow(_ group: String) { state.withLock { $0.groups[group, default: (0, nil)].followerCount += 1 } }
-
-    /// Ends that where nobody else follows the group. Returns whether it has.
-    func unfollow(_ group: String) -> Bool {
+    func follow(_ group: String) -> GroupFollowing {
         state.withLock { state in
-            state.groups[group]?.followerCount -= 1
-            guard state.groups[group]?.followerCount == 0 else { return false }
-            state.groups[group] = nil
-            return true
+            guard let present = state.groups[ExactName(group)] else {
+                state.groups[ExactName(group)] = FollowedGroup()
+                return .begun
+            }
+            return present.left.map { .leaving($0) } ?? .present
         }
     }
 
+    /// A group is about to be followed no more: say `unfollow`.
+    func beginUnfollowing(_ group: String) { state.withLock { $0.groups[ExactName(group)]?.left = Latch() } }
+
+    /// A group is followed no more.
+    func unfollow(_ group: String) {
+        state.withLock { $0.groups.removeValue(forKey: ExactName(group)) }?.left?.open(with: ())
+    }
+
     /// The place of the newest push of a group that has come since it is followed; nil: none has.
-    func newestPlace(in group: String) -> String? { state.withLock { $0.groups[group]?.newestPlace } }
+    func newestPlace(in group: String) -> String? { state.withLock { $0.groups[ExactName(group)]?.newestPlace } }
 
     /// The inbox of the replies to durable calls of a method that nobody waits for, from now on without a limit but the
     /// method's credit.

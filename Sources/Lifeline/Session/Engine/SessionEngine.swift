@@ -70,6 +70,14 @@ final class SessionEngine: Sendable {
         var keptByteCount: Int? = 0
     }
 
+    /// A group that a client's user follows.
+    struct FollowedGroup {
+        /// The place of the newest push that has come.
+        var newestPlace: String?
+        /// Opens when it is followed no more; nil: nobody is about to end that.
+        var left: Latch<Void>?
+    }
+
     struct State: ~Copyable {
         var machine: SessionMachine
         /// Decisions of the machine that are not carried out yet.
@@ -85,8 +93,8 @@ final class SessionEngine: Sendable {
         var pushInboxes: [ExactName: SessionInbox] = [:]
         /// Where replies to durable calls go that nobody waits for, by method.
         var lateReplies: [ExactName: LateReplies] = [:]
-        /// The groups that its user follows: how often, and the place of the newest push that has come of each.
-        var groups: [String: (followerCount: Int, newestPlace: String?)] = [:]
+        /// The groups that its user follows.
+        var groups: [ExactName: FollowedGroup] = [:]
         /// Where parts of the peer's requests go, by the requests' counts.
         var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers

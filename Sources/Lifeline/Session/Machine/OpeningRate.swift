@@ -9,6 +9,8 @@ struct OpeningRate: Sendable {
     private let interval: Duration
     /// How far openings may be ahead of their rate: a second.
     private let burst: Duration
+    /// A minute. Clients that are more than come in this time share their turns, and are told a second time.
+    private let longestPause = Duration.seconds(60)
     /// When all openings are done that were let in, at the rate.
     private var admittedUntil: MonotonicTime?
     /// The same with those that were told to come later.
@@ -27,7 +29,9 @@ struct OpeningRate: Sendable {
             admittedUntil = admitted
             return nil
         }
-        let promised = max(promisedUntil ?? admitted, admitted) + interval
+        var promised = max(promisedUntil ?? admitted, admitted) + interval
+        // Longer pauses clients cut, each by itself, and come all at once.
+        if promised - now > longestPause { promised = admitted + interval }
         promisedUntil = promised
         return promised - now
     }

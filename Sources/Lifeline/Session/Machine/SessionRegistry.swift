@@ -173,11 +173,11 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         if let store = keptStore(of: hello), let action = open(store, over: connection, isOpen: storeIsOpen) {
             return action
         }
-        if let refusal = makeWay(for: origin, besides: lingering) {
-            return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
-        }
         if let pause = openingRate?.admit(now: now) {
             return .refuse(SessionGoodbye(.full, "Many clients come at once.", pause: pause))
+        }
+        if let refusal = makeWay(for: origin, besides: lingering) {
+            return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
         }
         let credentials = fresh()
         // 128 random bits are never the same twice; a driver that has no randomness must not mix up sessions.

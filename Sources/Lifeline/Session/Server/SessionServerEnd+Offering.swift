@@ -35,9 +35,12 @@ extension SessionServerEnd {
     /// Whether it takes nothing any more.
     package var hasEnded: Bool { engine.endReason != nil }
 
+    /// Whether pushes go by way of interceptors, so that none is accepted at once.
+    package var hasInterceptors: Bool { !interceptors.isEmpty }
+
     /// Takes a push if it can be accepted at once.
     package func offer(_ push: EncodedPush) -> Offer {
-        if !interceptors.isEmpty { return .wouldWait }
+        if hasInterceptors { return .wouldWait }
         do throws(SessionError) {
             try push.content.check(frameLimit: frameLimit)
             return try engine.offer(push.method, push.content, push.delivery) ? .accepted : .wouldWait

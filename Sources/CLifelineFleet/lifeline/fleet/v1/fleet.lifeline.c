@@ -9,58 +9,40 @@
 
 static const char lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes[] =
     "\012\035lifeline/fleet/v1/fleet.proto\022\021lifelin"
-    "e.fleet.v1\032\033google/protobuf/empty.proto\042"
-    ")\012\010Position\022\015\012\005epoch\030\001 \001(\006\022\016\012\006offset\030\002 \001"
-    "(\004\042\177\012\013JoinRequest\022\015\012\005group\030\001 \001(\011\022,\012\005afte"
-    "r\030\002 \001(\0132\033.lifeline.fleet.v1.PositionH\000\022\022"
-    "\012\010earliest\030\003 \001(\010H\000\022\026\012\016wants_presence\030\004 \001"
-    "(\010B\007\012\005start\042y\012\011JoinReply\022-\012\010position\030\001 \001"
-    "(\0132\033.lifeline.fleet.v1.Position\022\021\012\011recov"
-    "ered\030\002 \001(\010\022*\012\007members\030\003 \003(\0132\031.lifeline.f"
-    "leet.v1.Member\042\035\012\014LeaveRequest\022\015\012\005group\030"
-    "\001 \001(\011\042\014\012\012LeaveReply\042\206\001\012\006Member\022\012\012\002id\030\001 \001"
-    "(\011\022=\012\012attributes\030\002 \003(\0132).lifeline.fleet."
-    "v1.Member.AttributesEntry\0321\012\017AttributesE"
-    "ntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042s\012\016"
-    "PresenceChange\022\015\012\005group\030\001 \001(\011\022)\012\006joined\030"
-    "\002 \003(\0132\031.lifeline.fleet.v1.Member\022'\012\004left"
-    "\030\003 \003(\0132\031.lifeline.fleet.v1.Member\042\320\001\012\014Gr"
-    "oupMessage\022\016\012\006method\030\001 \001(\011\022\077\012\010metadata\030\002"
-    " \003(\0132-.lifeline.fleet.v1.GroupMessage.Me"
-    "tadataEntry\022\017\012\007payload\030\003 \001(\014\022-\012\010delivery"
-    "\030\004 \001(\0132\033.lifeline.fleet.v1.Delivery\032/\012\015M"
-    "etadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011"
-    ":\0028\001\042v\012\010Delivery\022!\012\024milliseconds_to_live"
-    "\030\001 \001(\004H\000\210\001\001\022\020\012\003key\030\002 \001(\011H\001\210\001\001\022\024\012\014at_most"
-    "_once\030\003 \001(\010B\027\012\025_milliseconds_to_liveB\006\012\004"
-    "_key2\347\001\012\006Groups\022D\012\004Join\022\036.lifeline.fleet"
-    ".v1.JoinRequest\032\034.lifeline.fleet.v1.Join"
-    "Reply\022G\012\005Leave\022\037.lifeline.fleet.v1.Leave"
-    "Request\032\035.lifeline.fleet.v1.LeaveReply\022N"
-    "\012\017PresenceChanged\022\026.google.protobuf.Empt"
-    "y\032!.lifeline.fleet.v1.PresenceChange0\001b\006"
-    "proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
-static const LifelineFile *const lifeline_file_lifeline_2ffleet_2fv1_2ffleet_dependencies[] = {
-    &lifeline_file_google_2fprotobuf_2fempty,
-};
+    "e.fleet.v1\042)\012\010Position\022\015\012\005epoch\030\001 \001(\006\022\016\012"
+    "\006offset\030\002 \001(\004\042g\012\013JoinRequest\022\015\012\005group\030\001 "
+    "\001(\011\022,\012\005after\030\002 \001(\0132\033.lifeline.fleet.v1.P"
+    "ositionH\000\022\022\012\010earliest\030\003 \001(\010H\000B\007\012\005start\042M"
+    "\012\011JoinReply\022-\012\010position\030\001 \001(\0132\033.lifeline"
+    ".fleet.v1.Position\022\021\012\011recovered\030\002 \001(\010\042\035\012"
+    "\014LeaveRequest\022\015\012\005group\030\001 \001(\011\042\014\012\012LeaveRep"
+    "ly\042\320\001\012\014GroupMessage\022\016\012\006method\030\001 \001(\011\022\077\012\010m"
+    "etadata\030\002 \003(\0132-.lifeline.fleet.v1.GroupM"
+    "essage.MetadataEntry\022\017\012\007payload\030\003 \001(\014\022-\012"
+    "\010delivery\030\004 \001(\0132\033.lifeline.fleet.v1.Deli"
+    "very\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005va"
+    "lue\030\002 \001(\011:\0028\001\042v\012\010Delivery\022!\012\024millisecond"
+    "s_to_live\030\001 \001(\004H\000\210\001\001\022\020\012\003key\030\002 \001(\011H\001\210\001\001\022\024"
+    "\012\014at_most_once\030\003 \001(\010B\027\012\025_milliseconds_to"
+    "_liveB\006\012\004_key2\227\001\012\006Groups\022D\012\004Join\022\036.lifel"
+    "ine.fleet.v1.JoinRequest\032\034.lifeline.flee"
+    "t.v1.JoinReply\022G\012\005Leave\022\037.lifeline.fleet"
+    ".v1.LeaveRequest\032\035.lifeline.fleet.v1.Lea"
+    "veReplyb\006proto3";
 static const LifelineMessageTable *const lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages[] = {
     &lifeline__fleet__v1__position__table,
     &lifeline__fleet__v1__join_request__table,
     &lifeline__fleet__v1__join_reply__table,
     &lifeline__fleet__v1__leave_request__table,
     &lifeline__fleet__v1__leave_reply__table,
-    &lifeline__fleet__v1__member__table,
-    &lifeline__fleet__v1__member__attributes_entry_x82849b9b__table,
-    &lifeline__fleet__v1__presence_change__table,
     &lifeline__fleet__v1__group_message__table,
     &lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__table,
     &lifeline__fleet__v1__delivery__table,
 };
 const LifelineFile lifeline_file_lifeline_2ffleet_2fv1_2ffleet = {
-    .path = "lifeline/fleet/v1/fleet.proto", .bytes = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes, .count = 1246,
-    .dependencies = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_dependencies, .dependency_count = 1,
-    .messages = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages, .message_count = 11};
+    .path = "lifeline/fleet/v1/fleet.proto", .bytes = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes, .count = 815,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages, .message_count = 8};
 
 static const Lifeline__Fleet__V1__Position lifeline__fleet__v1__position__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__position__descriptor)};
 static const LifelineField lifeline__fleet__v1__position__fields[] = {
@@ -113,32 +95,26 @@ static const LifelineField lifeline__fleet__v1__join_request__fields[] = {
      .offset = offsetof(Lifeline__Fleet__V1__JoinRequest, earliest),
      .quantifier_offset = offsetof(Lifeline__Fleet__V1__JoinRequest, start_case), .encoded_tag = 0x1800000000000001,
      .message = NULL, .enumeration = NULL},
-    {.number = 4, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Lifeline__Fleet__V1__JoinRequest, wants_presence),
-     .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
-     .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__fleet__v1__join_request__name_text[] = "group\000after\000earliest\000wants_presence\000wantsPresence";
-static const LifelineName lifeline__fleet__v1__join_request__name_entries[] = {{0, 5}, {0, 5}, {6, 5}, {6, 5}, {12, 8}, {12, 8}, {21, 14}, {36, 13}};
-static const uint32_t lifeline__fleet__v1__join_request__name_order[] = {2, 0, 4, 7, 6};
+static const char lifeline__fleet__v1__join_request__name_text[] = "group\000after\000earliest";
+static const LifelineName lifeline__fleet__v1__join_request__name_entries[] = {{0, 5}, {0, 5}, {6, 5}, {6, 5}, {12, 8}, {12, 8}};
+static const uint32_t lifeline__fleet__v1__join_request__name_order[] = {2, 0, 4};
 const LifelineMessageTable lifeline__fleet__v1__join_request__table = {
     .full_name = "lifeline.fleet.v1.JoinRequest",
     .default_instance = &lifeline__fleet__v1__join_request__default,
     .fields = lifeline__fleet__v1__join_request__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 4,
-    .dense_count = 4,
+    .field_count = 3,
+    .dense_count = 3,
     .size = sizeof(Lifeline__Fleet__V1__JoinRequest),
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__JoinRequest, group), 0),
         [2] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x12, 1, offsetof(Lifeline__Fleet__V1__JoinRequest, after), offsetof(Lifeline__Fleet__V1__JoinRequest, start_case)),
         [3] = LIFELINE_DISPATCH(BOOL, MARKED, 0x18, 3, offsetof(Lifeline__Fleet__V1__JoinRequest, earliest), offsetof(Lifeline__Fleet__V1__JoinRequest, start_case)),
-        [4] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x20, 0, offsetof(Lifeline__Fleet__V1__JoinRequest, wants_presence), 0),
     },
-    .names = {.text = lifeline__fleet__v1__join_request__name_text, .names = lifeline__fleet__v1__join_request__name_entries, .order = lifeline__fleet__v1__join_request__name_order, .order_count = 5},
+    .names = {.text = lifeline__fleet__v1__join_request__name_text, .names = lifeline__fleet__v1__join_request__name_entries, .order = lifeline__fleet__v1__join_request__name_order, .order_count = 3},
     .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
 };
 
@@ -154,31 +130,25 @@ static const LifelineField lifeline__fleet__v1__join_reply__fields[] = {
      .offset = offsetof(Lifeline__Fleet__V1__JoinReply, recovered),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
-    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Lifeline__Fleet__V1__JoinReply, members),
-     .quantifier_offset = offsetof(Lifeline__Fleet__V1__JoinReply, n_members), .encoded_tag = 0x1a00000000000001,
-     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
 };
-static const char lifeline__fleet__v1__join_reply__name_text[] = "position\000recovered\000members";
-static const LifelineName lifeline__fleet__v1__join_reply__name_entries[] = {{0, 8}, {0, 8}, {9, 9}, {9, 9}, {19, 7}, {19, 7}};
-static const uint32_t lifeline__fleet__v1__join_reply__name_order[] = {4, 0, 2};
+static const char lifeline__fleet__v1__join_reply__name_text[] = "position\000recovered";
+static const LifelineName lifeline__fleet__v1__join_reply__name_entries[] = {{0, 8}, {0, 8}, {9, 9}, {9, 9}};
+static const uint32_t lifeline__fleet__v1__join_reply__name_order[] = {0, 2};
 const LifelineMessageTable lifeline__fleet__v1__join_reply__table = {
     .full_name = "lifeline.fleet.v1.JoinReply",
     .default_instance = &lifeline__fleet__v1__join_reply__default,
     .fields = lifeline__fleet__v1__join_reply__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 3,
-    .dense_count = 3,
+    .field_count = 2,
+    .dense_count = 2,
     .size = sizeof(Lifeline__Fleet__V1__JoinReply),
     .flags = 0,
     .dispatch = {
         [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__JoinReply, position), 0),
         [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__JoinReply, recovered), 0),
-        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Lifeline__Fleet__V1__JoinReply, members), offsetof(Lifeline__Fleet__V1__JoinReply, n_members)),
     },
-    .names = {.text = lifeline__fleet__v1__join_reply__name_text, .names = lifeline__fleet__v1__join_reply__name_entries, .order = lifeline__fleet__v1__join_reply__name_order, .order_count = 3},
+    .names = {.text = lifeline__fleet__v1__join_reply__name_text, .names = lifeline__fleet__v1__join_reply__name_entries, .order = lifeline__fleet__v1__join_reply__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
 };
 
@@ -221,118 +191,6 @@ const LifelineMessageTable lifeline__fleet__v1__leave_reply__table = {
     .dense_count = 0,
     .size = sizeof(Lifeline__Fleet__V1__LeaveReply),
     .flags = 0,
-    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
-};
-
-static const Lifeline__Fleet__V1__Member lifeline__fleet__v1__member__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__member__descriptor)};
-static const LifelineField lifeline__fleet__v1__member__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Fleet__V1__Member, id),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Lifeline__Fleet__V1__Member, attributes),
-     .quantifier_offset = offsetof(Lifeline__Fleet__V1__Member, n_attributes), .encoded_tag = 0x1200000000000001,
-     .message = &lifeline__fleet__v1__member__attributes_entry_x82849b9b__table, .enumeration = NULL},
-};
-static const char lifeline__fleet__v1__member__name_text[] = "id\000attributes";
-static const LifelineName lifeline__fleet__v1__member__name_entries[] = {{0, 2}, {0, 2}, {3, 10}, {3, 10}};
-static const uint32_t lifeline__fleet__v1__member__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__fleet__v1__member__table = {
-    .full_name = "lifeline.fleet.v1.Member",
-    .default_instance = &lifeline__fleet__v1__member__default,
-    .fields = lifeline__fleet__v1__member__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Lifeline__Fleet__V1__Member),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__Member, id), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x12, 1, offsetof(Lifeline__Fleet__V1__Member, attributes), offsetof(Lifeline__Fleet__V1__Member, n_attributes)),
-    },
-    .names = {.text = lifeline__fleet__v1__member__name_text, .names = lifeline__fleet__v1__member__name_entries, .order = lifeline__fleet__v1__member__name_order, .order_count = 2},
-    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
-};
-
-_Static_assert(offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key) == sizeof(ProtobufCMessage), "key of lifeline.fleet.v1.Member.AttributesEntry");
-_Static_assert(
-    offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value) == (offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key) + sizeof(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->key) + _Alignof(__typeof__(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->value)) * _Alignof(__typeof__(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->value)),
-    "value of lifeline.fleet.v1.Member.AttributesEntry");
-static const Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b lifeline__fleet__v1__member__attributes_entry_x82849b9b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor)};
-static const LifelineField lifeline__fleet__v1__member__attributes_entry_x82849b9b__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL},
-    {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value),
-     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = NULL, .enumeration = NULL},
-};
-static const char lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_text[] = "key\000value";
-static const LifelineName lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__fleet__v1__member__attributes_entry_x82849b9b__table = {
-    .full_name = "lifeline.fleet.v1.Member.AttributesEntry",
-    .default_instance = &lifeline__fleet__v1__member__attributes_entry_x82849b9b__default,
-    .fields = lifeline__fleet__v1__member__attributes_entry_x82849b9b__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 2,
-    .dense_count = 2,
-    .size = sizeof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b),
-    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value), 0),
-    },
-    .names = {.text = lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_text, .names = lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_entries, .order = lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_order, .order_count = 2},
-    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
-};
-
-static const Lifeline__Fleet__V1__PresenceChange lifeline__fleet__v1__presence_change__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__presence_change__descriptor)};
-static const LifelineField lifeline__fleet__v1__presence_change__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Fleet__V1__PresenceChange, group),
-     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = NULL, .enumeration = NULL},
-    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Lifeline__Fleet__V1__PresenceChange, joined),
-     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceChange, n_joined), .encoded_tag = 0x1200000000000001,
-     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
-    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Lifeline__Fleet__V1__PresenceChange, left),
-     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceChange, n_left), .encoded_tag = 0x1a00000000000001,
-     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
-};
-static const char lifeline__fleet__v1__presence_change__name_text[] = "group\000joined\000left";
-static const LifelineName lifeline__fleet__v1__presence_change__name_entries[] = {{0, 5}, {0, 5}, {6, 6}, {6, 6}, {13, 4}, {13, 4}};
-static const uint32_t lifeline__fleet__v1__presence_change__name_order[] = {4, 0, 2};
-const LifelineMessageTable lifeline__fleet__v1__presence_change__table = {
-    .full_name = "lifeline.fleet.v1.PresenceChange",
-    .default_instance = &lifeline__fleet__v1__presence_change__default,
-    .fields = lifeline__fleet__v1__presence_change__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 3,
-    .dense_count = 3,
-    .size = sizeof(Lifeline__Fleet__V1__PresenceChange),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__PresenceChange, group), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x12, 1, offsetof(Lifeline__Fleet__V1__PresenceChange, joined), offsetof(Lifeline__Fleet__V1__PresenceChange, n_joined)),
-        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Lifeline__Fleet__V1__PresenceChange, left), offsetof(Lifeline__Fleet__V1__PresenceChange, n_left)),
-    },
-    .names = {.text = lifeline__fleet__v1__presence_change__name_text, .names = lifeline__fleet__v1__presence_change__name_entries, .order = lifeline__fleet__v1__presence_change__name_order, .order_count = 3},
     .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
 };
 

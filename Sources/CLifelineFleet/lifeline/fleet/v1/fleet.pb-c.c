@@ -58,7 +58,7 @@ const ProtobufCMessageDescriptor lifeline__fleet__v1__position__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__fleet__v1__join_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__join_request__field_descriptors[3] =
 {
   {
     "group",
@@ -96,29 +96,16 @@ static const ProtobufCFieldDescriptor lifeline__fleet__v1__join_request__field_d
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
-  {
-    "wants_presence",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Lifeline__Fleet__V1__JoinRequest, wants_presence),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
 };
 static const unsigned lifeline__fleet__v1__join_request__field_indices_by_name[] = {
   1,   /* field[1] = after */
   2,   /* field[2] = earliest */
   0,   /* field[0] = group */
-  3,   /* field[3] = wants_presence */
 };
 static const ProtobufCIntRange lifeline__fleet__v1__join_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor lifeline__fleet__v1__join_request__descriptor =
 {
@@ -128,14 +115,14 @@ const ProtobufCMessageDescriptor lifeline__fleet__v1__join_request__descriptor =
   "Lifeline__Fleet__V1__JoinRequest",
   "lifeline.fleet.v1",
   sizeof(Lifeline__Fleet__V1__JoinRequest),
-  4,
+  3,
   lifeline__fleet__v1__join_request__field_descriptors,
   lifeline__fleet__v1__join_request__field_indices_by_name,
   1,  lifeline__fleet__v1__join_request__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__fleet__v1__join_reply__field_descriptors[3] =
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__join_reply__field_descriptors[2] =
 {
   {
     "position",
@@ -161,28 +148,15 @@ static const ProtobufCFieldDescriptor lifeline__fleet__v1__join_reply__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
-  {
-    "members",
-    3,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Lifeline__Fleet__V1__JoinReply, n_members),
-    offsetof(Lifeline__Fleet__V1__JoinReply, members),
-    &lifeline__fleet__v1__member__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
 };
 static const unsigned lifeline__fleet__v1__join_reply__field_indices_by_name[] = {
-  2,   /* field[2] = members */
   0,   /* field[0] = position */
   1,   /* field[1] = recovered */
 };
 static const ProtobufCIntRange lifeline__fleet__v1__join_reply__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor lifeline__fleet__v1__join_reply__descriptor =
 {
@@ -192,7 +166,7 @@ const ProtobufCMessageDescriptor lifeline__fleet__v1__join_reply__descriptor =
   "Lifeline__Fleet__V1__JoinReply",
   "lifeline.fleet.v1",
   sizeof(Lifeline__Fleet__V1__JoinReply),
-  3,
+  2,
   lifeline__fleet__v1__join_reply__field_descriptors,
   lifeline__fleet__v1__join_reply__field_indices_by_name,
   1,  lifeline__fleet__v1__join_reply__number_ranges,
@@ -252,172 +226,6 @@ const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_reply__descriptor =
   lifeline__fleet__v1__leave_reply__field_descriptors,
   lifeline__fleet__v1__leave_reply__field_indices_by_name,
   0,  lifeline__fleet__v1__leave_reply__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange lifeline__fleet__v1__member__attributes_entry_x82849b9b__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.fleet.v1.Member.AttributesEntry_x82849b9b",
-  "AttributesEntryX82849b9b",
-  "Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b",
-  "lifeline.fleet.v1",
-  sizeof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b),
-  2,
-  lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_descriptors,
-  lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_indices_by_name,
-  1,  lifeline__fleet__v1__member__attributes_entry_x82849b9b__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor lifeline__fleet__v1__member__field_descriptors[2] =
-{
-  {
-    "id",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Lifeline__Fleet__V1__Member, id),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "attributes",
-    2,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Lifeline__Fleet__V1__Member, n_attributes),
-    offsetof(Lifeline__Fleet__V1__Member, attributes),
-    &lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned lifeline__fleet__v1__member__field_indices_by_name[] = {
-  1,   /* field[1] = attributes */
-  0,   /* field[0] = id */
-};
-static const ProtobufCIntRange lifeline__fleet__v1__member__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor lifeline__fleet__v1__member__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.fleet.v1.Member",
-  "Member",
-  "Lifeline__Fleet__V1__Member",
-  "lifeline.fleet.v1",
-  sizeof(Lifeline__Fleet__V1__Member),
-  2,
-  lifeline__fleet__v1__member__field_descriptors,
-  lifeline__fleet__v1__member__field_indices_by_name,
-  1,  lifeline__fleet__v1__member__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor lifeline__fleet__v1__presence_change__field_descriptors[3] =
-{
-  {
-    "group",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Lifeline__Fleet__V1__PresenceChange, group),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "joined",
-    2,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Lifeline__Fleet__V1__PresenceChange, n_joined),
-    offsetof(Lifeline__Fleet__V1__PresenceChange, joined),
-    &lifeline__fleet__v1__member__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "left",
-    3,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Lifeline__Fleet__V1__PresenceChange, n_left),
-    offsetof(Lifeline__Fleet__V1__PresenceChange, left),
-    &lifeline__fleet__v1__member__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned lifeline__fleet__v1__presence_change__field_indices_by_name[] = {
-  0,   /* field[0] = group */
-  1,   /* field[1] = joined */
-  2,   /* field[2] = left */
-};
-static const ProtobufCIntRange lifeline__fleet__v1__presence_change__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 3 }
-};
-const ProtobufCMessageDescriptor lifeline__fleet__v1__presence_change__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.fleet.v1.PresenceChange",
-  "PresenceChange",
-  "Lifeline__Fleet__V1__PresenceChange",
-  "lifeline.fleet.v1",
-  sizeof(Lifeline__Fleet__V1__PresenceChange),
-  3,
-  lifeline__fleet__v1__presence_change__field_descriptors,
-  lifeline__fleet__v1__presence_change__field_indices_by_name,
-  1,  lifeline__fleet__v1__presence_change__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -20,9 +20,6 @@ typedef struct Lifeline__Fleet__V1__JoinRequest Lifeline__Fleet__V1__JoinRequest
 typedef struct Lifeline__Fleet__V1__JoinReply Lifeline__Fleet__V1__JoinReply;
 typedef struct Lifeline__Fleet__V1__LeaveRequest Lifeline__Fleet__V1__LeaveRequest;
 typedef struct Lifeline__Fleet__V1__LeaveReply Lifeline__Fleet__V1__LeaveReply;
-typedef struct Lifeline__Fleet__V1__Member Lifeline__Fleet__V1__Member;
-typedef struct Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b;
-typedef struct Lifeline__Fleet__V1__PresenceChange Lifeline__Fleet__V1__PresenceChange;
 typedef struct Lifeline__Fleet__V1__GroupMessage Lifeline__Fleet__V1__GroupMessage;
 typedef struct Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f;
 typedef struct Lifeline__Fleet__V1__Delivery Lifeline__Fleet__V1__Delivery;
@@ -55,7 +52,6 @@ struct  Lifeline__Fleet__V1__JoinRequest
 {
   ProtobufCMessage base;
   ProtobufCBinaryData group;
-  protobuf_c_boolean wants_presence;
   Lifeline__Fleet__V1__JoinRequest__StartCase start_case;
   union {
     Lifeline__Fleet__V1__Position *after;
@@ -64,7 +60,7 @@ struct  Lifeline__Fleet__V1__JoinRequest
 };
 #define LIFELINE__FLEET__V1__JOIN_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__join_request__descriptor) \
-    , {0,NULL}, 0, LIFELINE__FLEET__V1__JOIN_REQUEST__START__NOT_SET, {0} }
+    , {0,NULL}, LIFELINE__FLEET__V1__JOIN_REQUEST__START__NOT_SET, {0} }
 
 
 struct  Lifeline__Fleet__V1__JoinReply
@@ -72,12 +68,10 @@ struct  Lifeline__Fleet__V1__JoinReply
   ProtobufCMessage base;
   Lifeline__Fleet__V1__Position *position;
   protobuf_c_boolean recovered;
-  size_t n_members;
-  Lifeline__Fleet__V1__Member **members;
 };
 #define LIFELINE__FLEET__V1__JOIN_REPLY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__join_reply__descriptor) \
-    , NULL, 0, 0,NULL }
+    , NULL, 0 }
 
 
 struct  Lifeline__Fleet__V1__LeaveRequest
@@ -97,43 +91,6 @@ struct  Lifeline__Fleet__V1__LeaveReply
 #define LIFELINE__FLEET__V1__LEAVE_REPLY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__leave_reply__descriptor) \
      }
-
-
-struct  Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData key;
-  ProtobufCBinaryData value;
-};
-#define LIFELINE__FLEET__V1__MEMBER__ATTRIBUTES_ENTRY_X82849B9B__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor) \
-    , {0,NULL}, {0,NULL} }
-
-
-struct  Lifeline__Fleet__V1__Member
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData id;
-  size_t n_attributes;
-  Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b **attributes;
-};
-#define LIFELINE__FLEET__V1__MEMBER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__member__descriptor) \
-    , {0,NULL}, 0,NULL }
-
-
-struct  Lifeline__Fleet__V1__PresenceChange
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData group;
-  size_t n_joined;
-  Lifeline__Fleet__V1__Member **joined;
-  size_t n_left;
-  Lifeline__Fleet__V1__Member **left;
-};
-#define LIFELINE__FLEET__V1__PRESENCE_CHANGE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__presence_change__descriptor) \
-    , {0,NULL}, 0,NULL, 0,NULL }
 
 
 struct  Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f
@@ -208,15 +165,6 @@ typedef void (*Lifeline__Fleet__V1__LeaveRequest_Closure)
 typedef void (*Lifeline__Fleet__V1__LeaveReply_Closure)
                  (const Lifeline__Fleet__V1__LeaveReply *message,
                   void *closure_data);
-typedef void (*Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b_Closure)
-                 (const Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *message,
-                  void *closure_data);
-typedef void (*Lifeline__Fleet__V1__Member_Closure)
-                 (const Lifeline__Fleet__V1__Member *message,
-                  void *closure_data);
-typedef void (*Lifeline__Fleet__V1__PresenceChange_Closure)
-                 (const Lifeline__Fleet__V1__PresenceChange *message,
-                  void *closure_data);
 typedef void (*Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f_Closure)
                  (const Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f *message,
                   void *closure_data);
@@ -237,9 +185,6 @@ extern const ProtobufCMessageDescriptor lifeline__fleet__v1__join_request__descr
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__join_reply__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_request__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_reply__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__fleet__v1__member__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__fleet__v1__presence_change__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__group_message__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__delivery__descriptor;

@@ -1,0 +1,10 @@
+package import LifelineRuntime
+
+/// What it means to follow a group.
+package enum GroupFollowing: Sendable {
+    case begun
+    /// The client follows it already.
+    case present
+    /// The client follows it yet, and is about to end that: wait, and ask again.
+    case leaving(Latch<Void>)
+}
