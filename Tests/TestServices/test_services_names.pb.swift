@@ -63,13 +63,14 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_HallClient {
         try await session.call(
@@ -118,13 +119,14 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `open`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -173,13 +175,14 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -249,13 +252,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func sessionMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -290,13 +294,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func initMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -312,13 +317,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func selfMethod(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -333,13 +338,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURL(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -354,13 +360,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -375,13 +382,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethodMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -396,13 +404,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func request(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -418,13 +427,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func message(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -459,13 +468,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func context(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -480,13 +490,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -501,13 +512,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func push(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -522,13 +534,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _Method(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -543,13 +556,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _1St(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -838,13 +852,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func sessionMethodMethod(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -860,13 +874,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func metadata(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -882,13 +896,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func delivery(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -904,13 +918,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func description(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -926,13 +940,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func hashValue(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -971,13 +985,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `class`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -993,13 +1008,13 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func `default`(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -1034,13 +1049,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func any(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1055,13 +1071,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func async(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1076,13 +1093,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func await(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1097,13 +1115,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `deinit`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1118,13 +1137,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `extension`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1139,13 +1159,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `func`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1160,13 +1181,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func get(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1181,13 +1203,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `in`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1202,13 +1225,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `is`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1223,13 +1247,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func left(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1244,13 +1269,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `nil`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1265,13 +1291,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `protocol`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1286,13 +1313,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func set(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1307,13 +1335,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func some(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1328,13 +1357,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `subscript`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1349,13 +1379,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `super`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1370,13 +1401,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `throws`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1391,13 +1423,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `try`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1412,13 +1445,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func type(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1433,13 +1467,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func yield(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1606,13 +1641,13 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func `import`(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -1630,14 +1665,14 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func `operator`(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {

@@ -87,13 +87,14 @@ public struct Test_Services_ShapesClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -133,13 +134,13 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func clientPush(
         _ message: Test_Services_Question,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -156,13 +157,14 @@ public struct Test_Services_ShapesClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
@@ -198,13 +200,13 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func emptyClientPush(
         _ message: Google_Protobuf_Empty,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -367,13 +369,13 @@ public struct Test_Services_ShapesPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func serverPush(
         _ message: Test_Services_Answer,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -389,13 +391,13 @@ public struct Test_Services_ShapesPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func emptyServerPush(
         _ message: Google_Protobuf_Empty,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -496,13 +498,13 @@ public struct Test_Services_CallsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func report(
         _ message: Test_Services_Question,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -519,13 +521,14 @@ public struct Test_Services_CallsClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -670,13 +673,14 @@ public struct Test_Services_SynchronousClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -694,13 +698,13 @@ public struct Test_Services_SynchronousClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func clientPush(
         _ message: Test_Services_Question,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -715,13 +719,14 @@ public struct Test_Services_SynchronousClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
         try await session.call(
@@ -738,13 +743,14 @@ public struct Test_Services_SynchronousClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func call(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -761,13 +767,14 @@ public struct Test_Services_SynchronousClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func waiting(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -879,14 +886,15 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldUnary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -927,14 +935,14 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldClientPush(
         _ message: Test_Services_Question,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -949,13 +957,14 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func newUnary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -1114,14 +1123,14 @@ public struct Test_Services_PartlyDeprecatedPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldServerPush(
         _ message: Test_Services_Answer,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -1155,13 +1164,14 @@ public struct Test_Services_DeprecatedClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
         try await session.call(
@@ -1212,13 +1222,13 @@ public struct Test_Services_DeprecatedPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func serverPush(
         _ message: Test_Services_Answer,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -1261,13 +1271,13 @@ public struct Test_Services_OnlyPushesPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func news(
         _ message: Test_Services_Answer,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {

@@ -51,6 +51,10 @@ public struct SessionServerConfiguration: Sendable {
     /// How many bytes of durable messages are kept for one client; pushes wait above that. Default: 64 MiB.
     public var maximumStoredByteCount = 64 << 20
 
+    /// The delivery of pushes that name none: `reliable`, or `durable`, which needs a `store`. A durable push to a client
+    /// without a store throws `noStore`: name `reliable` for those. Default: `reliable`.
+    public var defaultDelivery = SessionDelivery.reliable
+
     /// How long a client may take to say hello and the server to let it in, together. Default: 10 s, as long as
     /// connecting may take.
     public var helloTimeout = Duration.seconds(10)
