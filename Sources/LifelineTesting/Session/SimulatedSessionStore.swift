@@ -7,6 +7,7 @@ package final class SimulatedSessionStore {
     private struct Peer {
         var groups: [SessionStoreGroup] = []
         var next: UInt64 = 1
+        var date: Int64 = 0
     }
 
     private struct Pending {
@@ -29,7 +30,14 @@ package final class SimulatedSessionStore {
     /// Everything that was committed, as it is committed.
     package var onCommit: (SessionStoreChanges) -> Void = { _ in }
 
+    /// What the clock of its machine that may be set is ahead of the other one, in milliseconds.
+    package var dateOffset: Int64 = 0
+
     package init(id: SessionStoreID) { self.id = id }
+
+    func time(_ now: MonotonicTime) -> StoreTime {
+        StoreTime(now: now, date: now.nanoseconds / 1_000_000 + dateOffset)
+    }
 
     /// When something is done.
     package var nextDeadline: MonotonicTime? { pending.map(\.due).min() }
@@ -49,6 +57,7 @@ package final class SimulatedSessionStore {
             first: kept.groups.first?.first ?? kept.next,
             next: kept.next,
             byteCount: kept.groups.reduce(0) { $0 + $1.bytes.count },
+            date: kept.date,
             processed: peer.map { peer in processed.filter { $0.key == peer } } ?? processed,
             marked: peer.map { peer in marked.filter { $0.key == peer } } ?? marked
         )
@@ -100,6 +109,7 @@ package final class SimulatedSessionStore {
                 peer.groups.append(group)
                 peer.next = group.first + UInt64(group.count)
             }
+            peer.date = changes.date ?? peer.date
             peer.groups.removeAll { changes.removed.contains($0.first) }
             peers[work.peer] = peer
             processed.merge(changes.processed) { $1 }

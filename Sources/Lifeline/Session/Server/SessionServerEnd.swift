@@ -268,6 +268,9 @@ extension SessionServerEnd: SessionOwner {
             if workers.end() { handlersReturned() }
             if engine.endSynchronousWork() { synchronousWorkEnded() }
             taskReturned()
+        case .expired(let messages):
+            logger.warning("Durable messages have expired", metadata: ["count": "\(messages.count)"])
+            server.configuration.whenInDoubt(self, messages)
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)
         case .lost, .peerLeaving, .peerAccused:
