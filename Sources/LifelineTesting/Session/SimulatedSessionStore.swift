@@ -3,6 +3,9 @@ package import LifelineCore
 
 /// The store of a simulated client or server, on a simulated disk: what is written takes time, fails where it is to,
 /// and is there or not after the process was killed while it was being written.
+///
+/// It does what a store on a database may do: each commit is made as a whole or not at all. Writes that are torn, lost or
+/// made in another order are below that, and a matter of the database; `scripts/kills --power-loss` plays them on files.
 package final class SimulatedSessionStore {
     private struct Peer {
         var groups: [SessionStoreGroup] = []
@@ -14,7 +17,7 @@ package final class SimulatedSessionStore {
         let due: MonotonicTime
         let work: SessionMachine.StoreWork
         let peer: SessionStoreID?
-        let isFailing: Bool
+        let failure: StoreError.Code?
         let done: (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
     }
 
@@ -23,10 +26,14 @@ package final class SimulatedSessionStore {
     private var processed: [SessionStoreID: [UInt8]] = [:]
     private var marked: [SessionStoreID: [SessionStoreMark]] = [:]
     private var pending: [Pending] = []
+    /// A commit that has failed as it was synchronized, and is on the disk nevertheless: the next process finds it there,
+    /// unless something else was written in its place.
+    private var unsynchronized: Pending?
     /// How long the next piece of work takes.
     package var duration: () -> Duration = { .zero }
-    /// Whether the next piece of work fails: the disk is full, for example.
-    package var fails: () -> Bool = { false }
+    /// How a piece of work fails; nil: it does not. `full`: writes find no room. `failed`: something does not work, and
+    /// a commit may be there nevertheless after the process was killed.
+    package var failure: (SessionMachine.StoreWork) -> StoreError.Code? = { _ in nil }
     /// Everything that was committed, as it is committed.
     package var onCommit: (SessionStoreChanges) -> Void = { _ in }
 
@@ -70,7 +77,7 @@ package final class SimulatedSessionStore {
         now: MonotonicTime,
         done: @escaping (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
     ) {
-        pending.append(Pending(due: now + duration(), work: work, peer: peer, isFailing: fails(), done: done))
+        pending.append(Pending(due: now + duration(), work: work, peer: peer, failure: failure(work), done: done))
     }
 
     /// Does what is due.
@@ -79,8 +86,9 @@ package final class SimulatedSessionStore {
             pending[$0].due < pending[$1].due
         }) {
             let work = pending.remove(at: index)
-            if work.isFailing {
-                work.done(.failure(StoreError(code: .full, message: "The simulated disk is full.")), now)
+            if let code = work.failure {
+                if code == .failed, case .commit = work.work { unsynchronized = work }
+                work.done(.failure(StoreError(code: code, message: "The simulated disk fails.")), now)
             } else {
                 work.done(.success(perform(work)), now)
             }
@@ -90,9 +98,13 @@ package final class SimulatedSessionStore {
     /// The process is killed, or the power goes: what was being written is on the disk as a whole, or not at all.
     ///
     /// - Parameter isWritten: which of them is there, asked for each.
-    package func killed(isWritten: () -> Bool) {
-        for work in pending where isWritten() { _ = perform(work) }
+    /// - Returns: whether a commit is there that had failed.
+    package func killed(isWritten: () -> Bool) -> Bool {
+        for work in pending where work.failure == nil && isWritten() { _ = perform(work) }
         pending = []
+        guard let work = unsynchronized.take(), isWritten() else { return false }
+        _ = perform(work)
+        return true
     }
 
     private func perform(_ work: Pending) -> [SessionStoreGroup] {
@@ -104,6 +116,7 @@ package final class SimulatedSessionStore {
                 return byteCount < Outbox.pageByteCount
             }
         case .commit(let changes):
+            unsynchronized = nil
             var peer = peers[work.peer] ?? Peer()
             if let group = changes.added {
                 peer.groups.append(group)

@@ -26,6 +26,8 @@ package final class DurableScenario {
         package var connections = 0
         /// Messages that could not be stored.
         package var refused = 0
+        /// Commits that had failed, and were there when the process was killed.
+        package var commitsThatReturned = 0
         /// Messages that have expired, counted by each process that learnt of it.
         package var expired = 0
         /// Of the messages, calls; replies that found their askers; and those that came when nobody waited any more.
@@ -43,6 +45,7 @@ package final class DurableScenario {
             sum.connections += more.connections
             sum.refused += more.refused
             sum.expired += more.expired
+            sum.commitsThatReturned += more.commitsThatReturned
             sum.calls += more.calls
             sum.replies += more.replies
             sum.lateReplies += more.lateReplies
@@ -65,6 +68,16 @@ package final class DurableScenario {
         var call: (request: IncomingRequest, end: SimulatedSessionEnd)?
         /// Whether it is handled whatever came before it: a call, or a reply.
         var isUnordered = false
+    }
+
+    /// How a disk behaves for a while.
+    private enum Disk: CaseIterable {
+        /// One in 40 pieces of work fails.
+        case good
+        case full
+        case failing
+        /// A piece of work takes seconds.
+        case slow
     }
 
     /// Waits for the reply to a call.
@@ -103,6 +116,9 @@ package final class DurableScenario {
         var expired: [Int: SessionDeliveryOutcome] = [:]
         var toldExpired: Set<Int> = []
         var isClockForward = false
+        var disk = Disk.good
+        /// Of `refused`, those that are perhaps on the disk nevertheless.
+        var uncertain: Set<Int> = []
         var isClockBack = false
         /// Those that have expired by a date that the store does not know. Where its process is killed before it does,
         /// and the clock was put back, they may come after all.
@@ -163,8 +179,10 @@ package final class DurableScenario {
         client = SimulatedSessionEnd(.client, options: options)
         server = SimulatedSessionServer(SimulatedSessionServer.Configuration())
         for party in parties {
-            party.store.duration = { [unowned self] in isQuiet ? .zero : .milliseconds(below(30)) }
-            party.store.fails = { [unowned self] in !isQuiet && below(40) == 0 }
+            party.store.duration = { [unowned self, unowned party] in
+                isQuiet ? .zero : .milliseconds(party.disk == .slow ? 1_000 + below(3_000) : below(30))
+            }
+            party.store.failure = { [unowned self, unowned party] in failure(of: $0, on: party.disk) }
             party.store.onCommit = { [unowned self, unowned party] in committed($0, at: party) }
         }
         startClient()
@@ -196,8 +214,18 @@ package final class DurableScenario {
         return result
     }
 
+    private func failure(of work: SessionMachine.StoreWork, on disk: Disk) -> StoreError.Code? {
+        if isQuiet { return nil }
+        switch (disk, work) {
+        case (.full, .commit): return .full
+        case (.failing, _) where below(4) > 0: return .failed
+        case (.good, _) where below(40) == 0: return below(2) == 0 ? .full : .failed
+        default: return nil
+        }
+    }
+
     private func step() {
-        switch below(40) {
+        switch below(41) {
         case 0..<5: push(from: clientParty)
         case 5..<8: if below(8) == 0 { giveUpCall() } else { call() }
         case 8..<12: push(from: serverParty)
@@ -209,8 +237,15 @@ package final class DurableScenario {
         case 36: if below(3) == 0 { cut() }
         case 37: if below(4) == 0 { forgetSession() }
         case 38: if below(3) == 0 { killClient() }
+        case 39: changeDisk(of: parties[below(2)])
         default: if below(3) == 0 { killServer() }
         }
+    }
+
+    private func changeDisk(of party: Party) {
+        // Most are good most of the time.
+        party.disk = below(2) == 0 ? .good : Disk.allCases[below(Disk.allCases.count)]
+        note("the disk of the \(party.side) is \(party.disk)")
     }
 
     // MARK: Processes
@@ -239,9 +274,7 @@ package final class DurableScenario {
         result.totals.kills += 1
         cut()
         client.onActions = { _ in }
-        clientParty.store.killed { below(2) == 0 }
-        setClock(of: clientParty)
-        clientParty.killed()
+        killProcess(of: clientParty)
         startClient()
     }
 
@@ -250,10 +283,18 @@ package final class DurableScenario {
         result.totals.kills += 1
         cut()
         for (_, end) in server.sessions { end.onActions = { _ in } }
-        serverParty.store.killed { below(2) == 0 }
-        setClock(of: serverParty)
-        serverParty.killed()
+        killProcess(of: serverParty)
         startServer(sessionCount: server.sessionCount)
+    }
+
+    private func killProcess(of party: Party) {
+        if party.store.killed(isWritten: { below(2) == 0 }) {
+            note("a commit of the \(party.side) has failed, and is there")
+            party.uncertain.formUnion(party.refused)
+            result.totals.commitsThatReturned += 1
+        }
+        setClock(of: party)
+        party.killed()
     }
 
     /// The clock of a machine may be set while its process does not run.
@@ -622,6 +663,8 @@ package final class DurableScenario {
     private func settle() {
         note("nothing disturbs any more")
         isQuiet = true
+        // What is under way on a slow disk comes to its end.
+        advance(by: .seconds(5))
         for _ in 0..<3_000 where result.failure == nil {
             if isDone { break }
             if link == nil || client.machine.endReason != nil { connect() }
@@ -635,7 +678,7 @@ package final class DurableScenario {
                 if party.expired[number] != nil { continue }
                 if party.accepted.contains(number) {
                     demand(processed.contains(number), "\(number) of the \(party.side) is lost")
-                } else if party.refused.contains(number) {
+                } else if party.refused.contains(number), !party.uncertain.contains(number) {
                     demand(!processed.contains(number), "\(number) of the \(party.side) was refused, and is processed")
                 }
             }

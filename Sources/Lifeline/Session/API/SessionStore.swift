@@ -36,7 +36,8 @@ public protocol SessionStore: Sendable {
 
     /// Makes all of the changes or none. When it returns they survive a loss of power.
     ///
-    /// - Throws: `StoreError`: none was made.
+    /// - Throws: `StoreError`: none was made, though all may be there after the process was killed, where nothing was
+    ///   committed since.
     func commit(_ changes: SessionStoreChanges, for peer: SessionStoreID?) async throws(StoreError)
 
     /// Removes the groups of a server's that were added up to a date, and keeps the next number of each peer. Returns how
