@@ -1,9 +1,13 @@
+internal import Glibc
 package import LifelineCore
 
 /// The time that a client goes by.
 package protocol ClientClock: Sendable {
     /// Now, on a clock that also runs while the machine sleeps.
     var now: MonotonicTime { get }
+
+    /// The date, in milliseconds since 1970. Its clock may be set.
+    var date: Int64 { get }
 
     /// Returns at `deadline` or soon after.
     ///
@@ -31,6 +35,13 @@ package struct BootTimeClock: ClientClock {
     package init() {}
 
     package var now: MonotonicTime { .now() }
+
+    package var date: Int64 {
+        var time = timespec()
+        // It cannot fail: the clock always exists, and the address is valid.
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
 
     package func sleep(until deadline: MonotonicTime) async throws {
         try await Task.sleep(until: .now + (deadline - now), clock: .continuous)

@@ -129,6 +129,15 @@ public final class SQLiteSessionStore: SessionStore {
         }
     }
 
+    public func removeGroups(
+        addedUntil date: Int64,
+        except peers: Set<SessionStoreID>
+    ) async throws(StoreError) -> Int {
+        try await translatingErrors {
+            try await self.writes.write { try StoreTables.removeGroups(addedUntil: date, except: peers, in: $0) }
+        }
+    }
+
     /// Writes what an application wants to, with the mark of a message; nil: without one.
     func write<Result: Sendable>(
         marking message: SessionDurableMessage?,

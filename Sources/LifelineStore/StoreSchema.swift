@@ -6,7 +6,7 @@ internal import Lifeline
 /// The tables of a store, and what is checked when it is opened.
 struct StoreSchema {
     /// The version that this code reads and writes.
-    static let version = 2
+    static let version = 3
 
     let path: String
     /// Whose the store is to be.
@@ -63,8 +63,13 @@ struct StoreSchema {
 
     /// Brings the tables of an older version up to date.
     func migrate(_ db: Database) throws {
-        guard try Int.fetchOne(db, sql: "SELECT version FROM lifeline_store") == 1 else { return }
-        try db.execute(sql: "ALTER TABLE lifeline_mark ADD COLUMN reply BLOB")
+        let version = try Int.fetchOne(db, sql: "SELECT version FROM lifeline_store") ?? Self.version
+        if version == Self.version { return }
+        if version < 2 { try db.execute(sql: "ALTER TABLE lifeline_mark ADD COLUMN reply BLOB") }
+        try db.execute(sql: "ALTER TABLE lifeline_group ADD COLUMN added INTEGER NOT NULL DEFAULT 0")
+        try db.execute(sql: "ALTER TABLE lifeline_peer ADD COLUMN date INTEGER NOT NULL DEFAULT 0")
+        // Nobody knows when; they are kept as long as new ones.
+        try db.execute(sql: "UPDATE lifeline_group SET added = unixepoch() * 1000")
         try db.execute(sql: "UPDATE lifeline_store SET version = ?", arguments: [Self.version])
     }
 
@@ -75,11 +80,12 @@ struct StoreSchema {
             sql: """
                 CREATE TABLE lifeline_store (version INTEGER NOT NULL, id BLOB NOT NULL, use TEXT NOT NULL);
                 CREATE TABLE lifeline_peer (
-                    peer BLOB PRIMARY KEY, next INTEGER NOT NULL, byte_count INTEGER NOT NULL
+                    peer BLOB PRIMARY KEY, next INTEGER NOT NULL, byte_count INTEGER NOT NULL,
+                    date INTEGER NOT NULL DEFAULT 0
                 ) WITHOUT ROWID;
                 CREATE TABLE lifeline_group (
                     peer BLOB NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, bytes BLOB NOT NULL,
-                    UNIQUE (peer, first)
+                    added INTEGER NOT NULL DEFAULT 0, UNIQUE (peer, first)
                 );
                 CREATE TABLE lifeline_processed (sender BLOB PRIMARY KEY, numbers BLOB NOT NULL) WITHOUT ROWID;
                 CREATE TABLE lifeline_mark (

@@ -14,11 +14,12 @@ enum StoreTables {
         var content = SessionStoreContent()
         if let row = try Row.fetchOne(
             db,
-            sql: "SELECT next, byte_count FROM lifeline_peer WHERE peer = ?",
+            sql: "SELECT next, byte_count, date FROM lifeline_peer WHERE peer = ?",
             arguments: [key(peer)]
         ) {
             content.next = try number(row, "next")
             content.byteCount = try value(row, "byte_count")
+            content.date = try value(row, "date")
         }
         let first = try Int64.fetchOne(
             db,
@@ -64,7 +65,7 @@ enum StoreTables {
         var left = byteCount
         let rows = try Row.fetchCursor(
             db,
-            sql: "SELECT first, count, bytes FROM lifeline_group WHERE peer = ? AND first >= ? ORDER BY first",
+            sql: "SELECT first, count, bytes, added FROM lifeline_group WHERE peer = ? AND first >= ? ORDER BY first",
             arguments: [key(peer), Int64(bitPattern: first)]
         )
         while left > 0, let row = try rows.next() {
@@ -73,7 +74,8 @@ enum StoreTables {
                 SessionStoreGroup(
                     first: try number(row, "first"),
                     count: try value(row, "count"),
-                    bytes: [UInt8](bytes)
+                    bytes: [UInt8](bytes),
+                    added: try value(row, "added")
                 )
             )
             left -= bytes.count
@@ -87,10 +89,10 @@ enum StoreTables {
         var growth = 0
         if let group = changes.added {
             let statement = try db.cachedStatement(
-                sql: "INSERT INTO lifeline_group (peer, first, count, bytes) VALUES (?, ?, ?, ?)"
+                sql: "INSERT INTO lifeline_group (peer, first, count, bytes, added) VALUES (?, ?, ?, ?, ?)"
             )
             try statement.execute(
-                arguments: [key, Int64(bitPattern: group.first), group.count, Data(group.bytes)]
+                arguments: [key, Int64(bitPattern: group.first), group.count, Data(group.bytes), group.added]
             )
             growth += group.bytes.count
         }
@@ -102,15 +104,17 @@ enum StoreTables {
                 growth -= try Int.fetchOne(statement, arguments: [key, Int64(bitPattern: first)]) ?? 0
             }
         }
-        if growth != 0 || changes.added != nil {
+        if growth != 0 || changes.added != nil || changes.date != nil {
             let next = changes.added.map { Int64(bitPattern: $0.first + UInt64($0.count)) }
             let statement = try db.cachedStatement(
                 sql: """
-                    INSERT INTO lifeline_peer (peer, next, byte_count) VALUES (?1, coalesce(?2, 1), ?3)
-                    ON CONFLICT (peer) DO UPDATE SET next = coalesce(?2, next), byte_count = byte_count + ?3
+                    INSERT INTO lifeline_peer (peer, next, byte_count, date)
+                    VALUES (?1, coalesce(?2, 1), ?3, coalesce(?4, 0))
+                    ON CONFLICT (peer) DO UPDATE
+                    SET next = coalesce(?2, next), byte_count = byte_count + ?3, date = coalesce(?4, date)
                     """
             )
-            try statement.execute(arguments: [key, next, growth])
+            try statement.execute(arguments: [key, next, growth, changes.date])
         }
         if !changes.processed.isEmpty {
             let statement = try db.cachedStatement(
@@ -139,6 +143,30 @@ enum StoreTables {
         try statement.execute(
             arguments: [Data(message.sender.bytes), Int64(bitPattern: message.number), reply.map { Data($0) }]
         )
+    }
+
+    /// Removes the groups that were added up to a date, but those for some peers. Returns how many messages they had.
+    static func removeGroups(addedUntil date: Int64, except peers: Set<SessionStoreID>, in db: Database) throws -> Int {
+        let holders = try Data.fetchAll(db, sql: "SELECT peer FROM lifeline_peer WHERE byte_count > 0")
+        let spared = Set(peers.map { key($0) })
+        let statement = try db.cachedStatement(
+            sql: "DELETE FROM lifeline_group WHERE peer = ? AND added <= ? RETURNING count, length(bytes) AS length"
+        )
+        var messageCount = 0
+        for peer in holders where !spared.contains(peer) {
+            var byteCount = 0
+            for row in try Row.fetchAll(statement, arguments: [peer, date]) {
+                messageCount += try value(row, "count") as Int
+                byteCount += try value(row, "length") as Int
+            }
+            if byteCount == 0 { continue }
+            try db.execute(
+                sql: "UPDATE lifeline_peer SET byte_count = byte_count - ? WHERE peer = ?",
+                arguments: [byteCount, peer]
+            )
+        }
+        if messageCount > 0 { try giveBackPages(in: db) }
+        return messageCount
     }
 
     /// Makes the file smaller where much of it is free.

@@ -513,7 +513,7 @@ import Testing
                     // A call is in doubt as long as it has no reply.
                     #expect(inDoubt.map(\.method) == ["interop.Peer/Hang", "interop.Peer/Forget"])
                     #expect(inDoubt.allSatisfy { $0.outcome == .inDoubt })
-                case .refused, .ended: Issue.record("\(event.kind)")
+                case .refused, .expired, .ended: Issue.record("\(event.kind)")
                 }
             }
             #expect(openings == [false, false])

@@ -16,6 +16,7 @@ package final class ManualClock: ClientClock {
     package init() {}
 
     package var now: MonotonicTime { state.withLockedValue { $0.now } }
+    package var date: Int64 { now.nanoseconds / 1_000_000 }
 
     /// When somebody wants to be woken.
     package var nextWakeUp: MonotonicTime? { state.withLockedValue { $0.sleepers.values.map(\.deadline).min() } }

@@ -23,7 +23,7 @@ import Testing
     }
 
     private func group(_ first: UInt64, _ count: Int = 1, byteCount: Int = 10) -> SessionStoreGroup {
-        SessionStoreGroup(first: first, count: count, bytes: [UInt8](repeating: 7, count: byteCount))
+        SessionStoreGroup(first: first, count: count, bytes: [UInt8](repeating: 7, count: byteCount), added: 5)
     }
 
     private func adding(_ group: SessionStoreGroup) -> SessionStoreChanges {
@@ -38,13 +38,16 @@ import Testing
         return changes
     }
 
-    /// Version 1 had no replies in its marks.
+    /// Version 1 had no replies in its marks, and none but version 3 has dates of groups.
     @Test func anOlderVersionIsBroughtUpToDate() async throws {
         try await withTemporaryPath("store.sqlite") { path in
             var store = try SQLiteSessionStore(path: path, for: .server)
             let (id, sender) = (store.id, SessionStoreID.random())
             try await store.database.write { db in
                 try db.execute(sql: "ALTER TABLE lifeline_mark DROP COLUMN reply")
+                try db.execute(sql: "ALTER TABLE lifeline_group DROP COLUMN added")
+                try db.execute(sql: "ALTER TABLE lifeline_peer DROP COLUMN date")
+                try db.execute(sql: "INSERT INTO lifeline_group VALUES (x'', 1, 1, x'07')")
                 try db.execute(sql: "UPDATE lifeline_store SET version = 1")
                 try db.execute(sql: "INSERT INTO lifeline_mark VALUES (?, 5)", arguments: [Data(sender.bytes)])
             }
@@ -54,8 +57,33 @@ import Testing
                 #expect(store.id == id)
                 let content = try await store.content(for: sender)
                 #expect(content.marked == [sender: [SessionStoreMark(number: 5)]])
+                // Nobody knows the date: that of the change is taken.
+                let added = try #require(try await store.groups(for: nil, from: 1, byteCount: 1).first?.added)
+                #expect(added > 1_700_000_000_000)
                 try store.close()
             }
+        }
+    }
+
+    @Test func oldGroupsAreRemoved() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            let peers = (0..<3).map { _ in SessionStoreID.random() }
+            for peer in peers {
+                try await store.commit(adding(group(1, 3)), for: peer)
+                try await store.commit(
+                    adding(SessionStoreGroup(first: 4, count: 1, bytes: [7], added: 6)),
+                    for: peer
+                )
+            }
+            #expect(try await store.removeGroups(addedUntil: 4, except: []) == 0)
+            #expect(try await store.removeGroups(addedUntil: 5, except: [peers[0]]) == 6)
+            for (peer, first) in zip(peers, [1, 4, 4] as [UInt64]) {
+                let content = try await store.content(for: peer)
+                #expect(content.first == first && content.next == 5 && content.byteCount == (first == 1 ? 11 : 1))
+            }
+            #expect(try await store.removeGroups(addedUntil: .max, except: []) == 6)
+            #expect(try await store.content(for: peers[1]).first == 5)
         }
     }
 
@@ -69,6 +97,7 @@ import Testing
             try await store.commit(adding(group(4)), for: peer)
             var changes = adding(group(10, 2))
             changes.processed = [peer: [5, 1, 2]]
+            changes.date = 77
             changes.removed = [1]
             try await store.commit(changes, for: peer)
             try store.close()

@@ -14,6 +14,7 @@ import Testing
         }
         // Stories cannot check what they never reach.
         #expect(totals.kills > 100 && totals.connections > 300 && totals.refused > 10)
+        #expect(totals.expired > 100 && totals.commitsThatReturned > 0)
         #expect(totals.processed > totals.messages / 2)
     }
 

@@ -22,7 +22,8 @@ enum DurableSoak {
         print(
             "\(totals.scenarios) durable scenarios, \(totals.kills) kills, \(totals.connections) connections,",
             "\(totals.messages) messages, \(totals.calls) of them calls, with \(totals.replies) replies and",
-            "\(totals.lateReplies) late ones, \(totals.refused) not stored, \(totals.processed) processed,",
+            "\(totals.lateReplies) late ones, \(totals.refused) not stored, \(totals.expired) expired,",
+            "\(totals.commitsThatReturned) commits that had failed and were there, \(totals.processed) processed,",
             "in \(Int((ContinuousClock.now - started) / .seconds(1))) s:",
             sum.failures.isEmpty ? "everything held" : "\(sum.failures.count) FAILED"
         )

@@ -779,6 +779,13 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
     /// Forgets `reply`; it then reads as its default.
     public mutating func clearReply() { _mutableFields().pointee.reply = nil }
 
+    /// Of a durable push: no durable message of the sender's with a number up to this one comes any more.
+    public var floor: UInt64 {
+        get { _message.pointee.floor }
+        set { _mutableFields().pointee.floor = newValue }
+        _modify { yield &_mutableFields().pointee.floor }
+    }
+
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Push
     public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__push__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>

@@ -415,13 +415,14 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func join(
         _ request: Test_Realistic_Chat_JoinRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Chat_JoinReply {
         try await session.call(
@@ -485,13 +486,13 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func type(
         _ message: Test_Realistic_Chat_Typing,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -554,13 +555,13 @@ public struct Test_Realistic_Chat_ChatPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func presences(
         _ message: Test_Realistic_Chat_Presence,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {

@@ -864,13 +864,14 @@ public struct Test_Realistic_Collector_TraceCollectorClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func export(
         _ request: Test_Realistic_Collector_ExportTracesRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Collector_ExportTracesReply {
         try await session.call(
@@ -947,13 +948,14 @@ public struct Test_Realistic_Collector_MetricCollectorClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func export(
         _ request: Test_Realistic_Collector_ExportMetricsRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Collector_ExportMetricsReply {
         try await session.call(

@@ -878,13 +878,14 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func range(
         _ request: Test_Realistic_Watch_RangeRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_RangeReply {
         try await session.call(
@@ -899,13 +900,14 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func put(
         _ request: Test_Realistic_Watch_PutRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_PutReply {
         try await session.call(
@@ -920,13 +922,14 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func delete(
         _ request: Test_Realistic_Watch_DeleteRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_DeleteReply {
         try await session.call(
@@ -941,13 +944,14 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func transact(
         _ request: Test_Realistic_Watch_Transaction,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_TransactionReply {
         try await session.call(
@@ -1060,13 +1064,14 @@ public struct Test_Realistic_Watch_LeaseClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func grant(
         _ request: Test_Realistic_Watch_LeaseRequest,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Realistic_Watch_LeaseReply {
         try await session.call(

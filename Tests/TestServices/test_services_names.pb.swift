@@ -63,13 +63,14 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_HallClient {
         try await session.call(
@@ -118,13 +119,14 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `open`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -173,13 +175,14 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -249,13 +252,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func sessionMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -290,13 +294,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func initMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -312,13 +317,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func selfMethod(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -333,13 +338,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURL(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -354,13 +360,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -375,13 +382,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func getURLMethodMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -396,13 +404,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func request(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -418,13 +427,13 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func message(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -459,13 +468,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func context(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -480,13 +490,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -501,13 +512,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func push(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -522,13 +534,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _Method(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -543,13 +556,14 @@ public struct Test_Services_Names_MethodsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func _1St(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -841,13 +855,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func sessionMethodMethod(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -866,13 +880,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func metadata(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -891,13 +905,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func delivery(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -916,13 +930,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func description(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -941,13 +955,13 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func hashValue(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -986,13 +1000,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `class`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1008,13 +1023,13 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func `default`(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -1049,13 +1064,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func any(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1070,13 +1086,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func async(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1091,13 +1108,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func await(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1112,13 +1130,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `deinit`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1133,13 +1152,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `extension`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1154,13 +1174,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `func`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1175,13 +1196,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func get(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1196,13 +1218,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `in`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1217,13 +1240,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `is`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1238,13 +1262,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func left(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1259,13 +1284,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `nil`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1280,13 +1306,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `protocol`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1301,13 +1328,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func set(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1322,13 +1350,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func some(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1343,13 +1372,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `subscript`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1364,13 +1394,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `super`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1385,13 +1416,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `throws`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1406,13 +1438,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func `try`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1427,13 +1460,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func type(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1448,13 +1482,14 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func yield(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> Test_Services_Names_Room {
         try await session.call(
@@ -1624,13 +1659,13 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func `import`(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -1654,14 +1689,14 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func `operator`(
         _ message: Test_Services_Names_Room,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {

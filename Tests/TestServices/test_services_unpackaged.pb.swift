@@ -115,13 +115,14 @@ public struct SessionServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func call(
         _ request: LifelineMessage,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> SessionClient {
         try await session.call(
@@ -157,13 +158,13 @@ public struct SessionServiceClient: Sendable {
     /// Returns when the session has accepted the message. There is no answer to it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func report(
         _ message: Array,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {
@@ -178,13 +179,14 @@ public struct SessionServiceClient: Sendable {
 
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
-    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.
+    ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
+    ///     session's configuration says.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
     public nonisolated(nonsending) func methodsMethod(
         _ request: SessionMethod,
         timeout: Swift.Duration? = .seconds(30),
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) -> SessionMethod {
         try await session.call(
@@ -355,13 +357,13 @@ public struct SessionServicePushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
     ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
     ///   - metadata: what travels beside the message. Default: nothing.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func news(
         _ message: SendableMessage,
-        delivery: Lifeline.SessionDelivery = .reliable,
+        delivery: Lifeline.SessionDelivery? = nil,
         until stage: Lifeline.SessionPushStage = .accepted,
         metadata: Lifeline.SessionMetadata = [:]
     ) async throws(Lifeline.SessionError) {

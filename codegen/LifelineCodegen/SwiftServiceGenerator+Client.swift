@@ -83,7 +83,8 @@ extension SwiftServiceGenerator {
             comments(method),
             "- Parameters:",
             "  - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.",
-            "  - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: `reliable`.",
+            "  - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the",
+            "    session's configuration says.",
             Self.metadataComment,
             "- Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.",
             to: &printer

@@ -58,7 +58,7 @@ struct SwiftServiceGenerator {
 
     /// A parameter's declaration, which the client and the server's pushes have alike.
     var metadataParameter: String { "metadata: \(session("SessionMetadata")) = [:]" }
-    var deliveryParameter: String { "delivery: \(session("SessionDelivery")) = .reliable" }
+    var deliveryParameter: String { "delivery: \(session("SessionDelivery"))? = nil" }
     var stageParameter: String { "until stage: \(session("SessionPushStage")) = .accepted" }
 
     /// Qualified, for any module that is imported may have a message with its name.
@@ -66,7 +66,7 @@ struct SwiftServiceGenerator {
 
     static let metadataComment = "  - metadata: what travels beside the message. Default: nothing."
     static let deliveryComment =
-        "  - delivery: what is promised of the message. Default: processed exactly once, in order."
+        "  - delivery: what is promised of the message. Default: as the session's configuration says."
     static let stageComment =
         "  - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted."
 }

@@ -108,6 +108,9 @@ final class SessionWatcher: Sendable {
             case .refused(let messages):
                 keep(messages)
                 tell("the server takes no messages of such a length; not sent: \(describe(messages))")
+            case .expired(let messages):
+                keep(messages)
+                tell("messages have expired: \(describe(messages))")
             case .ended(_, let inDoubt):
                 // The caller gets the reason.
                 keep(inDoubt)

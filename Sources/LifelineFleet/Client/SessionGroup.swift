@@ -87,8 +87,8 @@ public final class SessionGroup: Sendable {
         for await event in client.sessionEvents {
             switch event.kind {
             case .opened(_, resumed: true) where hasJoined && event.missedCount == 0: continue
-            case .refused where hasJoined, .lost: continue
-            case .opened, .refused: break
+            case .refused where hasJoined, .expired where hasJoined, .lost: continue
+            case .opened, .refused, .expired: break
             case .ended(let error, _): return finish(error.map { .failure($0) } ?? .success(()))
             }
             do throws(SessionError) {

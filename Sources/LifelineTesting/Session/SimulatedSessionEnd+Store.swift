@@ -26,7 +26,7 @@ extension SimulatedSessionEnd {
             guard machine.sendStored(now: now, into: &actions) else { break }
         }
         perform(actions, pumps: false, now: now)
-        while let work = machine.takeStoreWork(now: now) {
+        while let work = machine.takeStoreWork(store.store.time(now)) {
             store.store.begin(work, for: store.peer, now: now) { [weak self] result, now in
                 self?.storeDone(work, result, now: now)
             }
@@ -43,7 +43,8 @@ extension SimulatedSessionEnd {
         case (.commit, .success): machine.committed(now: now, into: &actions)
         case (.commit, .failure): machine.commitFailed(now: now, into: &actions)
         case (.read, .success(let groups)):
-            precondition(machine.read(groups, now: now, into: &actions), "what was stored cannot be read")
+            guard let store else { return }
+            precondition(machine.read(groups, store.store.time(now), into: &actions), "what was stored cannot be read")
         case (.read, .failure): machine.readingFailed(now: now)
         }
         perform(actions, now: now)
@@ -98,11 +99,12 @@ extension SimulatedSessionEnd {
     package func pushDurable(
         _ method: String,
         _ content: Content,
+        deadline: MonotonicTime? = nil,
         isObserved: Bool,
         now: MonotonicTime,
         offered: (SessionMachine.Offer) -> Void
     ) {
-        offered(content.borrowed { machine.pushDurable(method, $0, isObserved: isObserved) })
+        offered(content.borrowed { machine.pushDurable(method, $0, deadline: deadline, isObserved: isObserved) })
         pump(now: now)
     }
 }

@@ -3,17 +3,21 @@ package import LifelineCore
 
 /// The store of a simulated client or server, on a simulated disk: what is written takes time, fails where it is to,
 /// and is there or not after the process was killed while it was being written.
+///
+/// It does what a store on a database may do: each commit is made as a whole or not at all. Writes that are torn, lost or
+/// made in another order are below that, and a matter of the database; `scripts/kills --power-loss` plays them on files.
 package final class SimulatedSessionStore {
     private struct Peer {
         var groups: [SessionStoreGroup] = []
         var next: UInt64 = 1
+        var date: Int64 = 0
     }
 
     private struct Pending {
         let due: MonotonicTime
         let work: SessionMachine.StoreWork
         let peer: SessionStoreID?
-        let isFailing: Bool
+        let failure: StoreError.Code?
         let done: (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
     }
 
@@ -22,14 +26,25 @@ package final class SimulatedSessionStore {
     private var processed: [SessionStoreID: [UInt8]] = [:]
     private var marked: [SessionStoreID: [SessionStoreMark]] = [:]
     private var pending: [Pending] = []
+    /// A commit that has failed as it was synchronized, and is on the disk nevertheless: the next process finds it there,
+    /// unless something else was written in its place.
+    private var unsynchronized: Pending?
     /// How long the next piece of work takes.
     package var duration: () -> Duration = { .zero }
-    /// Whether the next piece of work fails: the disk is full, for example.
-    package var fails: () -> Bool = { false }
+    /// How a piece of work fails; nil: it does not. `full`: writes find no room. `failed`: something does not work, and
+    /// a commit may be there nevertheless after the process was killed.
+    package var failure: (SessionMachine.StoreWork) -> StoreError.Code? = { _ in nil }
     /// Everything that was committed, as it is committed.
     package var onCommit: (SessionStoreChanges) -> Void = { _ in }
 
+    /// What the clock of its machine that may be set is ahead of the other one, in milliseconds.
+    package var dateOffset: Int64 = 0
+
     package init(id: SessionStoreID) { self.id = id }
+
+    func time(_ now: MonotonicTime) -> StoreTime {
+        StoreTime(now: now, date: now.nanoseconds / 1_000_000 + dateOffset)
+    }
 
     /// When something is done.
     package var nextDeadline: MonotonicTime? { pending.map(\.due).min() }
@@ -49,6 +64,7 @@ package final class SimulatedSessionStore {
             first: kept.groups.first?.first ?? kept.next,
             next: kept.next,
             byteCount: kept.groups.reduce(0) { $0 + $1.bytes.count },
+            date: kept.date,
             processed: peer.map { peer in processed.filter { $0.key == peer } } ?? processed,
             marked: peer.map { peer in marked.filter { $0.key == peer } } ?? marked
         )
@@ -61,7 +77,7 @@ package final class SimulatedSessionStore {
         now: MonotonicTime,
         done: @escaping (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
     ) {
-        pending.append(Pending(due: now + duration(), work: work, peer: peer, isFailing: fails(), done: done))
+        pending.append(Pending(due: now + duration(), work: work, peer: peer, failure: failure(work), done: done))
     }
 
     /// Does what is due.
@@ -70,8 +86,9 @@ package final class SimulatedSessionStore {
             pending[$0].due < pending[$1].due
         }) {
             let work = pending.remove(at: index)
-            if work.isFailing {
-                work.done(.failure(StoreError(code: .full, message: "The simulated disk is full.")), now)
+            if let code = work.failure {
+                if code == .failed, case .commit = work.work { unsynchronized = work }
+                work.done(.failure(StoreError(code: code, message: "The simulated disk fails.")), now)
             } else {
                 work.done(.success(perform(work)), now)
             }
@@ -81,9 +98,13 @@ package final class SimulatedSessionStore {
     /// The process is killed, or the power goes: what was being written is on the disk as a whole, or not at all.
     ///
     /// - Parameter isWritten: which of them is there, asked for each.
-    package func killed(isWritten: () -> Bool) {
-        for work in pending where isWritten() { _ = perform(work) }
+    /// - Returns: whether a commit is there that had failed.
+    package func killed(isWritten: () -> Bool) -> Bool {
+        for work in pending where work.failure == nil && isWritten() { _ = perform(work) }
         pending = []
+        guard let work = unsynchronized.take(), isWritten() else { return false }
+        _ = perform(work)
+        return true
     }
 
     private func perform(_ work: Pending) -> [SessionStoreGroup] {
@@ -95,11 +116,13 @@ package final class SimulatedSessionStore {
                 return byteCount < Outbox.pageByteCount
             }
         case .commit(let changes):
+            unsynchronized = nil
             var peer = peers[work.peer] ?? Peer()
             if let group = changes.added {
                 peer.groups.append(group)
                 peer.next = group.first + UInt64(group.count)
             }
+            peer.date = changes.date ?? peer.date
             peer.groups.removeAll { changes.removed.contains($0.first) }
             peers[work.peer] = peer
             processed.merge(changes.processed) { $1 }

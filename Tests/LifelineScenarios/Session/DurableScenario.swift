@@ -26,6 +26,10 @@ package final class DurableScenario {
         package var connections = 0
         /// Messages that could not be stored.
         package var refused = 0
+        /// Commits that had failed, and were there when the process was killed.
+        package var commitsThatReturned = 0
+        /// Messages that have expired, counted by each process that learnt of it.
+        package var expired = 0
         /// Of the messages, calls; replies that found their askers; and those that came when nobody waited any more.
         package var calls = 0
         package var replies = 0
@@ -40,6 +44,8 @@ package final class DurableScenario {
             sum.kills += more.kills
             sum.connections += more.connections
             sum.refused += more.refused
+            sum.expired += more.expired
+            sum.commitsThatReturned += more.commitsThatReturned
             sum.calls += more.calls
             sum.replies += more.replies
             sum.lateReplies += more.lateReplies
@@ -62,6 +68,16 @@ package final class DurableScenario {
         var call: (request: IncomingRequest, end: SimulatedSessionEnd)?
         /// Whether it is handled whatever came before it: a call, or a reply.
         var isUnordered = false
+    }
+
+    /// How a disk behaves for a while.
+    private enum Disk: CaseIterable {
+        /// One in 40 pieces of work fails.
+        case good
+        case full
+        case failing
+        /// A piece of work takes seconds.
+        case slow
     }
 
     /// Waits for the reply to a call.
@@ -93,6 +109,21 @@ package final class DurableScenario {
         var asked: [UInt64: Asker] = [:]
         /// Calls that nobody waits for any more.
         var givenUp: Set<Int> = []
+        /// Until when its messages are worth sending, of those that are not for ever.
+        var deadlines: [Int: MonotonicTime] = [:]
+        /// Those that have expired, and whether the other side may have seen them; and of which the present process was
+        /// told.
+        var expired: [Int: SessionDeliveryOutcome] = [:]
+        var toldExpired: Set<Int> = []
+        var isClockForward = false
+        var disk = Disk.good
+        /// Of `refused`, those that are perhaps on the disk nevertheless.
+        var uncertain: Set<Int> = []
+        var isClockBack = false
+        /// Those that have expired by a date that the store does not know. Where its process is killed before it does,
+        /// and the clock was put back, they may come after all.
+        var unstoredExpired: Set<Int> = []
+        var returning: Set<Int> = []
         /// Of the other side's: by their numbers in the store.
         var came: [UInt64: Int] = [:]
         var unread: [Unread] = []
@@ -112,7 +143,9 @@ package final class DurableScenario {
         /// Its process is gone.
         func killed() {
             (waiting, unread, handled, lastHandled) = ([:], [], [], [:])
-            (observed, asked) = ([], [:])
+            (observed, asked, toldExpired) = ([], [:], [])
+            if isClockBack { returning.formUnion(unstoredExpired) }
+            unstoredExpired = []
         }
     }
 
@@ -146,8 +179,10 @@ package final class DurableScenario {
         client = SimulatedSessionEnd(.client, options: options)
         server = SimulatedSessionServer(SimulatedSessionServer.Configuration())
         for party in parties {
-            party.store.duration = { [unowned self] in isQuiet ? .zero : .milliseconds(below(30)) }
-            party.store.fails = { [unowned self] in !isQuiet && below(40) == 0 }
+            party.store.duration = { [unowned self, unowned party] in
+                isQuiet ? .zero : .milliseconds(party.disk == .slow ? 1_000 + below(3_000) : below(30))
+            }
+            party.store.failure = { [unowned self, unowned party] in failure(of: $0, on: party.disk) }
             party.store.onCommit = { [unowned self, unowned party] in committed($0, at: party) }
         }
         startClient()
@@ -179,8 +214,18 @@ package final class DurableScenario {
         return result
     }
 
+    private func failure(of work: SessionMachine.StoreWork, on disk: Disk) -> StoreError.Code? {
+        if isQuiet { return nil }
+        switch (disk, work) {
+        case (.full, .commit): return .full
+        case (.failing, _) where below(4) > 0: return .failed
+        case (.good, _) where below(40) == 0: return below(2) == 0 ? .full : .failed
+        default: return nil
+        }
+    }
+
     private func step() {
-        switch below(40) {
+        switch below(41) {
         case 0..<5: push(from: clientParty)
         case 5..<8: if below(8) == 0 { giveUpCall() } else { call() }
         case 8..<12: push(from: serverParty)
@@ -192,8 +237,15 @@ package final class DurableScenario {
         case 36: if below(3) == 0 { cut() }
         case 37: if below(4) == 0 { forgetSession() }
         case 38: if below(3) == 0 { killClient() }
+        case 39: changeDisk(of: parties[below(2)])
         default: if below(3) == 0 { killServer() }
         }
+    }
+
+    private func changeDisk(of party: Party) {
+        // Most are good most of the time.
+        party.disk = below(2) == 0 ? .good : Disk.allCases[below(Disk.allCases.count)]
+        note("the disk of the \(party.side) is \(party.disk)")
     }
 
     // MARK: Processes
@@ -222,8 +274,7 @@ package final class DurableScenario {
         result.totals.kills += 1
         cut()
         client.onActions = { _ in }
-        clientParty.store.killed { below(2) == 0 }
-        clientParty.killed()
+        killProcess(of: clientParty)
         startClient()
     }
 
@@ -232,9 +283,27 @@ package final class DurableScenario {
         result.totals.kills += 1
         cut()
         for (_, end) in server.sessions { end.onActions = { _ in } }
-        serverParty.store.killed { below(2) == 0 }
-        serverParty.killed()
+        killProcess(of: serverParty)
         startServer(sessionCount: server.sessionCount)
+    }
+
+    private func killProcess(of party: Party) {
+        if party.store.killed(isWritten: { below(2) == 0 }) {
+            note("a commit of the \(party.side) has failed, and is there")
+            party.uncertain.formUnion(party.refused)
+            result.totals.commitsThatReturned += 1
+        }
+        setClock(of: party)
+        party.killed()
+    }
+
+    /// The clock of a machine may be set while its process does not run.
+    private func setClock(of party: Party) {
+        guard below(4) == 0 else { return }
+        let change = below(4_000) - 2_000
+        party.store.dateOffset += Int64(change)
+        if change > 0 { party.isClockForward = true } else { party.isClockBack = true }
+        note("the clock of the \(party.side) is set by \(change) ms")
     }
 
     /// The server's end of the session is over, and its handlers are cancelled.
@@ -324,10 +393,12 @@ package final class DurableScenario {
             let filler = isLarge ? below(50_000) : below(8) == 0 ? below(3_000) : below(40)
             let content = SessionNote(number, fillerCount: filler).content
             let isObserved = below(3) == 0
-            end.pushDurable(method, content, isObserved: isObserved, now: now) { offer in
+            let deadline = below(4) == 0 ? now + .milliseconds(below(1_500)) : nil
+            end.pushDurable(method, content, deadline: deadline, isObserved: isObserved, now: now) { offer in
                 guard case .waits(let id) = offer else { return }
                 party.methods[number] = method
                 party.waiting[id] = number
+                party.deadlines[number] = deadline
                 if isObserved { party.observed.insert(id) }
                 result.totals.messages += 1
                 note("the \(party.side) pushes \(number)")
@@ -392,11 +463,17 @@ package final class DurableScenario {
             case .accepted(let id):
                 if let number = party.waiting[id] { party.accepted.insert(number) }
             case .messageEnded(let id, let outcome): ended(id, outcome, party)
-            case .leftOver(let message, _): demand(false, "a durable message is \(message.outcome)")
+            case .leftOver(let message, _):
+                guard let content = message.payload.withUnsafeBytes({ SessionNote($0) }) else {
+                    return demand(false, "what expired is no note")
+                }
+                expired(content.number, message.outcome, party)
             case .violated(let violation): demand(false, "somebody broke the rules: \(violation)")
             case .ended where party.side == .server:
                 // Its handlers are cancelled, or its pushes were all handled.
                 serverParty.unread = []
+                // The next one looks into the store.
+                serverParty.toldExpired = []
             default: break
             }
         }
@@ -411,9 +488,24 @@ package final class DurableScenario {
             demand(!party.accepted.contains(number), "\(number) was accepted, and is \(outcome)")
             party.refused.insert(number)
             result.totals.refused += 1
+        case .expired, .inDoubt: demand(party.deadlines[number] != nil, "\(number) has no deadline, and is \(outcome)")
         case .kept: demand(party.accepted.contains(number), "\(number) was not accepted, and is kept")
         default: demand(false, "\(number) is \(outcome)")
         }
+    }
+
+    /// A message has expired, as its sender is told.
+    private func expired(_ number: Int, _ outcome: SessionDeliveryOutcome, _ party: Party) {
+        note("\(number) of the \(party.side) is \(outcome)")
+        guard let deadline = party.deadlines[number] else { return demand(false, "\(number) is \(outcome)") }
+        demand(deadline <= now || party.isClockForward, "\(number) expires too early")
+        party.unstoredExpired.insert(number)
+        demand(party.toldExpired.insert(number).inserted, "\(number) expires twice")
+        let cameBefore = other(than: party).came.values.contains(number)
+        demand(outcome == .inDoubt || outcome == .expired && !cameBefore, "\(number) came, and is \(outcome)")
+        // An earlier process may have known better.
+        party.expired[number] = party.expired[number] == .inDoubt ? .inDoubt : outcome
+        result.totals.expired += 1
     }
 
     private func replied(
@@ -451,6 +543,8 @@ package final class DurableScenario {
         demand(sender.methods[number] == method, "\(number) comes of another method")
         demand(message.durable != 0, "\(number) has no number")
         demand(!party.processed.contains(number), "\(number) is processed, and comes again")
+        let mayReturn = sender.returning.contains(number)
+        demand(sender.expired[number] != .expired || mayReturn, "\(number) has expired, and comes")
         demand(party.came.updateValue(number, forKey: message.durable) ?? number == number, "\(number) has two numbers")
         demand(!party.unread.contains { $0.note == number }, "\(number) comes twice")
         if let call {
@@ -482,7 +576,8 @@ package final class DurableScenario {
             let message = party.unread.remove(at: index)
             demand(party.handled.insert(message.note).inserted, "\(message.note) is handled twice")
             let last = party.lastHandled.updateValue(message.note, forKey: method) ?? 0
-            demand(last < message.note, "\(message.note) is handled behind \(last)")
+            let mayReturn = other(than: party).returning.contains(message.note)
+            demand(last < message.note || mayReturn, "\(message.note) is handled behind \(last)")
             note("the \(party.side) has handled \(message.note)")
             if let receipt = message.receipt { end.finish(receipt, now: now) }
         }
@@ -540,11 +635,14 @@ package final class DurableScenario {
     }
 
     private func committed(_ changes: SessionStoreChanges, at party: Party) {
+        if changes.date != nil { party.unstoredExpired = [] }
         for bytes in changes.processed.values {
             guard let numbers = ReceivedNumbers(bytes: bytes) else { return demand(false, "numbers cannot be read") }
             let came = party.came.sorted { $0.key < $1.key }
             for (number, content) in came where numbers.contains(number) && !party.known.contains(number) {
                 if party.marked.contains(content) { continue }
+                // Its sender may have said that it does not come any more.
+                if other(than: party).expired[content] != nil, !party.handled.contains(content) { continue }
                 demand(party.processed.insert(content).inserted, "\(content) is processed twice")
                 result.totals.processed += 1
                 note("the \(party.side) has \(content) on its disk")
@@ -565,6 +663,8 @@ package final class DurableScenario {
     private func settle() {
         note("nothing disturbs any more")
         isQuiet = true
+        // What is under way on a slow disk comes to its end.
+        advance(by: .seconds(5))
         for _ in 0..<3_000 where result.failure == nil {
             if isDone { break }
             if link == nil || client.machine.endReason != nil { connect() }
@@ -575,9 +675,10 @@ package final class DurableScenario {
         for party in parties where result.failure == nil {
             let processed = other(than: party).processed
             for number in party.methods.keys.sorted() {
+                if party.expired[number] != nil { continue }
                 if party.accepted.contains(number) {
                     demand(processed.contains(number), "\(number) of the \(party.side) is lost")
-                } else if party.refused.contains(number) {
+                } else if party.refused.contains(number), !party.uncertain.contains(number) {
                     demand(!processed.contains(number), "\(number) of the \(party.side) was refused, and is processed")
                 }
             }
@@ -590,7 +691,10 @@ package final class DurableScenario {
     private var isDone: Bool {
         parties.allSatisfy { party in
             party.store.groupCount == 0 && party.unread.isEmpty && party.store.nextDeadline == nil
-                && party.observed.isEmpty && party.accepted.isSubset(of: other(than: party).processed)
+                && party.observed.isEmpty
+                && party.accepted.allSatisfy {
+                    other(than: party).processed.contains($0) || party.expired[$0] != nil
+                }
                 && party.waiting.allSatisfy {
                     party.accepted.contains($1) || party.refused.contains($1) || party.givenUp.contains($1)
                 }

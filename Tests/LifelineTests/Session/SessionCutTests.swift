@@ -56,7 +56,7 @@ import Testing
                         case .opened(_, let resumed):
                             opened += 1
                             if opened > 1 { #expect(resumed) }
-                        case .lost, .refused, .ended: lost += 1
+                        case .lost, .refused, .expired, .ended: lost += 1
                         }
                     }
                     #expect(opened > 1)

@@ -176,6 +176,8 @@ import SessionCutSupport
             case .lost(let inDoubt): FaultEvent.forgotten("the session was lost", inDoubt: inDoubt.count).print()
             case .refused(let messages):
                 FaultEvent.forgotten("the session takes no such messages", inDoubt: messages.count).print()
+            case .expired(let messages):
+                FaultEvent.forgotten("messages have expired", inDoubt: messages.count).print()
             case .ended(nil, let inDoubt) where inDoubt.isEmpty: break
             case .ended(let error, let inDoubt):
                 FaultEvent.forgotten(error?.message ?? "the session has ended", inDoubt: inDoubt.count).print()

@@ -271,6 +271,10 @@ final class CountingStore: SessionStore {
         try await store.groups(for: peer, from: number, byteCount: byteCount)
     }
 
+    func removeGroups(addedUntil date: Int64, except peers: Set<SessionStoreID>) async throws(StoreError) -> Int {
+        try await store.removeGroups(addedUntil: date, except: peers)
+    }
+
     func commit(_ changes: SessionStoreChanges, for peer: SessionStoreID?) async throws(StoreError) {
         if changes.added != nil { addedCount.add(1, ordering: .relaxed) }
         try await store.commit(changes, for: peer)

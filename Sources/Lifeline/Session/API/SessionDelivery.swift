@@ -37,6 +37,17 @@ public struct SessionDelivery: Sendable, Hashable {
     /// processed, until the client has the reply. Durable calls are handled side by side.
     public static let durable = SessionDelivery(isDurable: true)
 
+    /// Durable, but given up where the peer has not said after so long that it has processed it. Of pushes. It leaves the
+    /// store then, and `SessionEvent.Kind.expired` and `SessionServerConfiguration.whenInDoubt` tell of it. Values below 0
+    /// count as 0, those over 365 days as 365 days.
+    ///
+    /// The time goes on while no process runs. A message that is read from the store goes by the date: a clock that was
+    /// put forward meanwhile takes time from it; where it was put back, the time goes on from the last date that was
+    /// stored. In memory it does not matter that the clock is set.
+    public static func durable(expiringAfter timeToLive: Duration) -> SessionDelivery {
+        SessionDelivery(timeToLive: timeToLive.clamped(atLeast: .zero), isDurable: true)
+    }
+
     /// Sent over the present connection or not at all, and never again. Without a connection it is dropped at once.
     public static let atMostOnce = SessionDelivery(isAtMostOnce: true)
 

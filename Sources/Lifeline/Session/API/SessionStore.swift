@@ -4,9 +4,9 @@
 /// `LifelineStore` has one, in a SQLite file. Another one keeps four things, and knows nothing of messages:
 ///
 /// - **Its id**, made once of random bits.
-/// - **Groups** of messages for each peer, by the number of their first message. A group is bytes.
+/// - **Groups** of messages for each peer, by the number of their first message. A group is bytes, and a date.
 /// - For each peer, **the next number**: that behind the last message of all groups that were ever added, of those that
-///   were removed, too.
+///   were removed, too; and a **date**.
 /// - For each sender of messages to this side, **the numbers** that were processed, as bytes.
 ///
 /// A table for each of the three in PostgreSQL, for example, is enough: `commit` is one transaction. A fourth one, of
@@ -36,8 +36,18 @@ public protocol SessionStore: Sendable {
 
     /// Makes all of the changes or none. When it returns they survive a loss of power.
     ///
-    /// - Throws: `StoreError`: none was made.
+    /// - Throws: `StoreError`: none was made, though all may be there after the process was killed, where nothing was
+    ///   committed since.
     func commit(_ changes: SessionStoreChanges, for peer: SessionStoreID?) async throws(StoreError)
+
+    /// Removes the groups of a server's that were added up to a date, and keeps the next number of each peer. Returns how
+    /// many messages they had.
+    ///
+    /// - Parameters:
+    ///   - date: milliseconds since 1970.
+    ///   - peers: their groups stay.
+    /// - Throws: `StoreError`: none was removed.
+    func removeGroups(addedUntil date: Int64, except peers: Set<SessionStoreID>) async throws(StoreError) -> Int
 }
 
 /// 128 random bits that name a store. Who knows them can claim to be its owner, so that they are shown nowhere.
@@ -77,10 +87,12 @@ public struct SessionStoreGroup: Sendable, Equatable {
     public let count: Int
     /// The messages, in a form that only Lifeline reads.
     public let bytes: [UInt8]
+    /// When it was added: milliseconds since 1970.
+    public let added: Int64
 
     /// Makes a group of what was kept.
-    public init(first: UInt64, count: Int, bytes: [UInt8]) {
-        (self.first, self.count, self.bytes) = (first, count, bytes)
+    public init(first: UInt64, count: Int, bytes: [UInt8], added: Int64) {
+        (self.first, self.count, self.bytes, self.added) = (first, count, bytes, added)
     }
 }
 
@@ -92,6 +104,8 @@ public struct SessionStoreContent: Sendable {
     public var next: UInt64
     /// How many bytes the groups have.
     public var byteCount: Int
+    /// The last date that was kept; 0 in a new store.
+    public var date: Int64
     /// The numbers that were processed, by the stores of those who sent them: of a peer its own; for a client those of
     /// all servers.
     public var processed: [SessionStoreID: [UInt8]]
@@ -103,10 +117,11 @@ public struct SessionStoreContent: Sendable {
         first: UInt64 = 1,
         next: UInt64 = 1,
         byteCount: Int = 0,
+        date: Int64 = 0,
         processed: [SessionStoreID: [UInt8]] = [:],
         marked: [SessionStoreID: [SessionStoreMark]] = [:]
     ) {
-        (self.first, self.next, self.byteCount) = (first, next, byteCount)
+        (self.first, self.next, self.byteCount, self.date) = (first, next, byteCount, date)
         (self.processed, self.marked) = (processed, marked)
     }
 }
@@ -128,6 +143,8 @@ public struct SessionStoreChanges: Sendable, Equatable {
     public var added: SessionStoreGroup?
     /// Groups that are not needed any more, by the numbers of their first messages.
     public var removed: [UInt64] = []
+    /// The date to be kept, in milliseconds since 1970; nil: the one that is there.
+    public var date: Int64?
     /// The numbers that were processed, by the stores of those who sent them. They take the place of older ones.
     public var processed: [SessionStoreID: [UInt8]] = [:]
     /// Marks that are not needed any more, as `processed` has their numbers.
@@ -137,5 +154,7 @@ public struct SessionStoreChanges: Sendable, Equatable {
     public init() {}
 
     /// Whether nothing changes.
-    public var isEmpty: Bool { added == nil && removed.isEmpty && processed.isEmpty && unmarked.isEmpty }
+    public var isEmpty: Bool {
+        added == nil && removed.isEmpty && date == nil && processed.isEmpty && unmarked.isEmpty
+    }
 }

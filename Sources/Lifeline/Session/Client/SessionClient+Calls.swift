@@ -18,7 +18,7 @@ extension SessionClient {
     ///   - method: `package.Service/Method`.
     ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as
     ///     0, those over 365 days as 365 days.
-    ///   - delivery: `reliable` or `durable`.
+    ///   - delivery: `reliable` or `durable`; nil: `SessionClientConfiguration.defaultDelivery`. Default: nil.
     /// - Throws: `SessionError`: `status` when the handler ended it so, `timedOut`, `cancelled`, `sessionLost`,
     ///   `tooManyInFlight`, `messageRefused`, `malformedMessage`, or why the session has ended: `closedLocally`,
     ///   `closedByPeer`, `refused`, `replaced`, `versionMismatch`; of a durable call `noStore` and `storeFailed`, never
@@ -28,7 +28,7 @@ extension SessionClient {
         _ request: Request,
         returning: Reply.Type = Reply.self,
         timeout: Duration? = .seconds(30),
-        delivery: SessionDelivery = .reliable,
+        delivery: SessionDelivery? = nil,
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) -> Reply {
         let call = SessionCall(
@@ -36,7 +36,7 @@ extension SessionClient {
             .unary,
             metadata: metadata,
             timeout: timeout,
-            delivery: delivery,
+            delivery: delivery ?? configuration.defaultDelivery,
             payload: try request.sessionPayload()
         )
         let reply = try await make(call, nil)
@@ -46,18 +46,20 @@ extension SessionClient {
     /// Tells the server something. Returns when it is accepted; waits while too much is kept for the server, while the
     /// server has not taken enough pushes of the method, and while the server goes away.
     ///
-    /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to
-    ///   that.
+    /// - Parameters:
+    ///   - delivery: what is promised of it; nil: `SessionClientConfiguration.defaultDelivery`. Default: nil.
+    ///   - stage: `processed` waits until the server has processed it, and throws when it does not come to that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
     ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What
     ///   its delivery drops is no error otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
-        delivery: SessionDelivery = .reliable,
+        delivery: SessionDelivery? = nil,
         until stage: SessionPushStage = .accepted,
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) {
+        let delivery = delivery ?? configuration.defaultDelivery
         let payload = try message.sessionPayload()
         if delivery.isDurable { try await waitForStore() }
         if interceptors.isEmpty {

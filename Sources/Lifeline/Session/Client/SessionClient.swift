@@ -131,9 +131,11 @@ public final class SessionClient: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session
     ///   against this side's will: `refused`, `replaced` or `versionMismatch`. `StoreError` when the store cannot be
     ///   used. `ConnectionError` `alreadyRun` for a
-    ///   second call, `invalidConfiguration` when the name and the metadata are longer than a server takes.
+    ///   second call, `invalidConfiguration` when the name and the metadata are longer than a server takes, or the
+    ///   default delivery is durable and there is no store.
     public func run() async throws {
         do {
+            try configuration.defaultDelivery.checkAsDefault(hasStore: configuration.store != nil)
             try configuration.checkOpening(configuration.renewMetadata == nil ? configuration.metadata : [:])
         } catch {
             // Whoever waits for the session hears of it, too.

@@ -27,6 +27,10 @@ public struct SessionClientConfiguration: Sendable {
     /// How many bytes of durable messages are kept; pushes wait above that. Default: 1 GiB.
     public var maximumStoredByteCount = 1 << 30
 
+    /// The delivery of pushes and calls with one reply that name none: `reliable`, or `durable`, which needs a `store`.
+    /// Streams are reliable in any case. Default: `reliable`.
+    public var defaultDelivery = SessionDelivery.reliable
+
     /// What is kept for the server, and taken from it.
     public var limits = SessionLimits()
 
@@ -47,6 +51,24 @@ public struct SessionClientConfiguration: Sendable {
 
     /// Makes a configuration with the default values.
     public init() {}
+}
+
+extension SessionDelivery {
+    /// - Throws: `invalidConfiguration` when it cannot be that of all pushes and calls.
+    func checkAsDefault(hasStore: Bool) throws(ConnectionError) {
+        guard self == .reliable || self == .durable else {
+            throw ConnectionError(
+                code: .invalidConfiguration,
+                message:
+                    "The default delivery of a session is reliable or durable. Name other deliveries with each push."
+            )
+        }
+        guard isDurable, !hasStore else { return }
+        throw ConnectionError(
+            code: .invalidConfiguration,
+            message: "A durable default delivery needs a store. Set the configuration's store."
+        )
+    }
 }
 
 extension SessionClientConfiguration {

@@ -91,6 +91,9 @@ extension SessionClientEnd: SessionOwner {
         case .refused(let messages):
             logger.warning("The server does not take what was pushed", metadata: ["count": "\(messages.count)"])
             history.append(.refused(messages))
+        case .expired(let messages):
+            logger.warning("Durable messages have expired", metadata: ["count": "\(messages.count)"])
+            history.append(.expired(messages))
         case .peerLeaving(let pause):
             logger.info("The server goes away", metadata: ["pause": "\(pause)"])
             keeper.peerLeaving(pause: pause)

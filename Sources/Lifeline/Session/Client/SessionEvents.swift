@@ -15,6 +15,10 @@ public struct SessionEvent: Sendable {
         /// A new session begins, and its server takes no frames that are long enough for these messages, which had been
         /// accepted before. They were not sent.
         case refused([SessionMessageInDoubt])
+        /// The time to live of these durable messages is over. They have left the store, and are not sent any more. Those
+        /// whose outcome is `inDoubt` were sent in a session that was lost, or perhaps by an earlier process: the server
+        /// may have processed them. The others it has not seen. After a restart some may be told of again.
+        case expired([SessionMessageInDoubt])
         /// The session is over: with an error when the server ended it against the client's will. These messages were
         /// accepted, and are not known to be processed.
         case ended(SessionError?, inDoubt: [SessionMessageInDoubt])

@@ -32,6 +32,8 @@ package struct Outbox: Sendable {
         package let payload: [UInt8]
         /// The durable call that it is the reply to: that is processed when this is stored; nil: it is no reply.
         package let answers: DurableInbound.Mark?
+        /// Until when it is worth sending; nil: for ever.
+        package let deadline: MonotonicTime?
 
         package init(
             waiter: UInt64,
@@ -39,16 +41,18 @@ package struct Outbox: Sendable {
             method: String,
             fields: [UInt8],
             payload: [UInt8],
-            answers: DurableInbound.Mark? = nil
+            answers: DurableInbound.Mark? = nil,
+            deadline: MonotonicTime? = nil
         ) {
             (self.waiter, self.isObserved, self.method) = (waiter, isObserved, method)
-            (self.fields, self.payload, self.answers) = (fields, payload, answers)
+            (self.fields, self.payload, self.answers, self.deadline) = (fields, payload, answers, deadline)
         }
 
         /// The reply to a call, as a store has kept it with the call's mark; nil where that is damaged.
         package init?(reply bytes: [UInt8], to call: DurableInbound.Mark, waiter: UInt64) {
-            let group = SessionStoreGroup(first: 0, count: 1, bytes: bytes)
-            guard let message = Self.messages(of: group)?.first else { return nil }
+            let group = SessionStoreGroup(first: 0, count: 1, bytes: bytes, added: 0)
+            let time = StoreTime(now: MonotonicTime(nanoseconds: 0), date: 0)
+            guard let message = Self.messages(of: group, time)?.first else { return nil }
             self.init(
                 waiter: waiter,
                 isObserved: false,
@@ -67,7 +71,8 @@ package struct Outbox: Sendable {
                 method: method,
                 fields: fields,
                 payload: payload,
-                answers: answers
+                answers: answers,
+                deadline: deadline
             )
             message.number = number
             return message
@@ -83,7 +88,7 @@ package struct Outbox: Sendable {
         /// As a store keeps it with the mark of the call that it is the reply to.
         package var replyBytes: [UInt8] {
             var bytes: [UInt8] = []
-            append(to: &bytes)
+            append(to: &bytes, millisecondsLeft: 0)
             return bytes
         }
 
@@ -107,9 +112,24 @@ package struct Outbox: Sendable {
     package private(set) var unstoredReplyByteCount = 0
     /// The group that is being written; nil: none is.
     private var writing: (group: SessionStoreGroup, messages: [Message])?
-    /// Those that are stored and not handed out.
-    private var ready = FIFO<Message>()
+    /// Those that are stored and not handed out, by their numbers.
+    private var ready = SparseQueue<Message>()
     private var readyByteCount = 0
+    /// When those of `waiting` and of `ready` are not worth sending any more.
+    private var waitingDeadlines = DeadlineHeap()
+    private var readyDeadlines = DeadlineHeap()
+    /// Messages before this number were stored by an earlier process or session, which may have sent them.
+    private let earlierEnd: UInt64
+    /// The last date that the store knows.
+    private let keptDate: Int64
+    /// The date less the other clock's time, in milliseconds; nil: nobody has asked for the date yet.
+    private var dateOffset: Int64?
+    /// Whether the store is to know the date, as messages have expired by it.
+    package private(set) var isDateDue = false
+    /// The last number that was left out: given to no message, or to one that is not sent.
+    private var lastLeftOut: UInt64 = 0
+    /// The floor that the peer was told with a message after the last number was left out; 0: none.
+    private var toldFloor: UInt64 = 0
     /// The waiters of observed messages that are in the store alone, by the messages' numbers.
     private var observed: [UInt64: UInt64] = [:]
     /// The groups of `ready` and of what was handed out, in order. Those in front that were processed are gone.
@@ -139,6 +159,9 @@ package struct Outbox: Sendable {
     ///   - byteLimit: how many bytes the store may have before senders wait.
     package init(_ content: SessionStoreContent, byteLimit: Int) {
         (next, storedEnd, keptNext, readEnd) = (content.next, content.next, content.next, content.first)
+        earlierEnd = content.next
+        // Far from the edge, whatever the store says.
+        keptDate = min(max(content.date, 0), 1 << 53)
         storedByteCount = content.byteCount
         self.byteLimit = max(byteLimit, 1)
     }
@@ -151,6 +174,41 @@ package struct Outbox: Sendable {
         min(firstOpen < open.count ? open[firstOpen].first : readEnd, keptNext, damagedFrom ?? .max) - 1
     }
 
+    /// The floor, where the peer is to be told of it with the next message, as numbers were left out: else it would
+    /// remember each of them until the next opening.
+    mutating func takeUntoldFloor() -> UInt64? {
+        let floor = floor
+        guard toldFloor < lastLeftOut, toldFloor < floor else { return nil }
+        toldFloor = floor
+        return floor
+    }
+
+    private mutating func leaveOut(_ number: UInt64) {
+        // A message that was to tell of the floor may be the one that is left out.
+        (lastLeftOut, toldFloor) = (max(lastLeftOut, number), 0)
+    }
+
+    /// Whether an earlier process or session may have sent a message.
+    func mayBeSentBefore(_ number: UInt64) -> Bool { number != 0 && number < earlierEnd }
+
+    /// The time, whose date never goes back, also over a restart: what has expired stays so when the clock is put back.
+    private mutating func advanced(to time: StoreTime) -> StoreTime {
+        let milliseconds = time.now.nanoseconds / 1_000_000
+        let offset = max(dateOffset ?? keptDate - milliseconds, min(time.date, 1 << 53) - milliseconds)
+        dateOffset = offset
+        return StoreTime(now: time.now, date: milliseconds + offset)
+    }
+
+    /// The date for the next change of the store; nil: it needs none.
+    mutating func takeDate(_ time: StoreTime, isAdding: Bool) -> Int64? {
+        guard isAdding || isDateDue else { return nil }
+        isDateDue = false
+        return advanced(to: time).date
+    }
+
+    /// The store could not be told of the date.
+    mutating func dateFailed() { isDateDue = true }
+
     // MARK: Before the store
 
     /// Takes a message, which waits to be stored.
@@ -158,6 +216,7 @@ package struct Outbox: Sendable {
         waiting.append(message.waiter, message)
         waitingByteCount += message.byteCount
         countReply(message, by: 1)
+        if let deadline = message.deadline { waitingDeadlines.insert(deadline, id: message.waiter) }
     }
 
     private mutating func countReply(_ message: Message, by count: Int) {
@@ -170,6 +229,9 @@ package struct Outbox: Sendable {
     private mutating func removeWaiting(_ waiter: UInt64) -> Message? {
         guard let message = waiting.remove(waiter) else { return nil }
         waitingByteCount -= message.byteCount
+        if message.deadline != nil {
+            waitingDeadlines.compact(liveCount: waiting.count) { [waiting] in waiting[$0] != nil }
+        }
         return message
     }
 
@@ -199,18 +261,21 @@ package struct Outbox: Sendable {
     /// The next group to be stored; nil: nothing waits, one is being stored, or the store is full.
     ///
     /// - Parameter isLast: whether to leave nothing, however full the store is.
-    package mutating func takeGroup(isLast: Bool = false) -> SessionStoreGroup? {
+    package mutating func takeGroup(isLast: Bool = false, _ time: StoreTime) -> SessionStoreGroup? {
         guard writing == nil, isLast || storedByteCount < byteLimit else { return nil }
+        let time = advanced(to: time)
         var (messages, bytes): ([Message], [UInt8]) = ([], [])
         while messages.count < Self.groupCount, bytes.count < Self.groupByteCount, let waiter = waiting.first?.number,
             var message = removeWaiting(waiter)
         {
             message.number = next + UInt64(messages.count)
-            message.append(to: &bytes)
+            // One whose time to live is over by now ends once it is stored.
+            let left = message.deadline?.timeoutMilliseconds(now: time.now) ?? 0
+            message.append(to: &bytes, millisecondsLeft: left)
             messages.append(message)
         }
         if messages.isEmpty { return nil }
-        let group = SessionStoreGroup(first: next, count: messages.count, bytes: bytes)
+        let group = SessionStoreGroup(first: next, count: messages.count, bytes: bytes, added: time.date)
         // Where storing fails nobody knows whether it has, and so no other message gets these numbers.
         next += UInt64(messages.count)
         writing = (group, messages)
@@ -221,7 +286,7 @@ package struct Outbox: Sendable {
     /// told after this.
     package mutating func takeObserved() -> [UInt64] {
         defer { observed = [:] }
-        return observed.values.sorted() + ready.numbers.compactMap { ready[$0] }.filter(\.isObserved).map(\.waiter)
+        return observed.values.sorted() + ready.elements.filter(\.isObserved).map(\.waiter)
     }
 
     // MARK: In the store
@@ -250,6 +315,7 @@ package struct Outbox: Sendable {
         guard let (_, messages) = writing.take() else { return [] }
         for message in messages { countReply(message, by: -1) }
         // The numbers stay free.
+        leaveOut(next - 1)
         if readEnd == storedEnd { readEnd = next }
         storedEnd = next
         return messages
@@ -264,8 +330,9 @@ package struct Outbox: Sendable {
             if let waiter = observed.removeValue(forKey: message.number) {
                 (message.waiter, message.isObserved) = (waiter, true)
             }
-            ready.append(message)
+            ready.append(message.number, message)
             readyByteCount += message.byteCount
+            if let deadline = message.deadline { readyDeadlines.insert(deadline, id: message.number) }
         }
     }
 
@@ -277,13 +344,14 @@ package struct Outbox: Sendable {
     }
 
     /// Groups were read. Returns false where they are damaged: nothing of them is taken.
-    package mutating func read(_ groups: [SessionStoreGroup]) -> Bool {
+    package mutating func read(_ groups: [SessionStoreGroup], _ time: StoreTime) -> Bool {
         guard let readingEnd = readingEnd.take() else { return true }
+        let time = advanced(to: time)
         var end = readEnd
         var all: [(SessionStoreGroup, [Message])] = []
         // One that was added meanwhile may be there, and its turn comes later.
         for group in groups where group.first < readingEnd {
-            guard let messages = Message.messages(of: group), group.first >= end,
+            guard let messages = Message.messages(of: group, time), group.first >= end,
                 readingEnd - group.first >= UInt64(messages.count)
             else { return false }
             all.append((group, messages))
@@ -308,18 +376,45 @@ package struct Outbox: Sendable {
 
     /// The next message for a lane.
     package var firstReady: Message? {
-        guard let message = ready.first, message.number - floor <= UInt64(Self.openCount) else { return nil }
+        guard let message = ready.first?.element, message.number - floor <= UInt64(Self.openCount) else { return nil }
         return message
     }
 
     package mutating func takeReady() -> Message? {
-        guard firstReady != nil, let message = ready.popFirst() else { return nil }
+        firstReady.flatMap { removeReady($0.number) }
+    }
+
+    private mutating func removeReady(_ number: UInt64) -> Message? {
+        guard let message = ready.remove(number) else { return nil }
         readyByteCount -= message.byteCount
+        if message.deadline != nil {
+            readyDeadlines.compact(liveCount: ready.count) { [ready] in ready[$0] != nil }
+        }
         return message
     }
 
+    /// Takes the next message that no lane has and that is not worth sending any more. Its number is 0 where it is not
+    /// stored.
+    package mutating func takeExpired(now: MonotonicTime) -> Message? {
+        while let waiter = waitingDeadlines.takeDue(now: now) {
+            if let message = withdraw(waiter) { return message }
+        }
+        while let number = readyDeadlines.takeDue(now: now) {
+            guard let message = removeReady(number) else { continue }
+            finished(number, isLeftOut: true, now: now)
+            return message
+        }
+        return nil
+    }
+
     /// A message that was handed out is processed, or is given up.
-    package mutating func finished(_ number: UInt64, now: MonotonicTime) {
+    ///
+    /// - Parameter isLeftOut: whether it is given up: its number does not come any more.
+    package mutating func finished(_ number: UInt64, isLeftOut: Bool = false, now: MonotonicTime) {
+        if isLeftOut {
+            leaveOut(number)
+            isDateDue = true
+        }
         var (low, high) = (firstOpen, open.count)
         while low < high {
             let middle = (low + high) / 2
@@ -341,6 +436,9 @@ package struct Outbox: Sendable {
     /// When groups are to be removed though nothing else is written; nil: there is nothing to remove.
     package var nextDeadline: MonotonicTime? { removalDeadline }
 
+    /// When `takeExpired` has something.
+    package var nextExpiry: MonotonicTime? { .earliest(waitingDeadlines.next, readyDeadlines.next) }
+
     package func isRemovalDue(now: MonotonicTime) -> Bool { removalDeadline.map { $0 <= now } ?? false }
 
     /// Groups to be removed with the next change.
@@ -359,23 +457,27 @@ package struct Outbox: Sendable {
 
 // A group's bytes: a protobuf message for each, in field 1.
 extension Outbox.Message {
-    fileprivate func append(to bytes: inout [UInt8]) {
+    /// - Parameter millisecondsLeft: how long it is worth sending; 0: for ever.
+    fileprivate func append(to bytes: inout [UInt8], millisecondsLeft: UInt64) {
         FieldWriter.appendMessage(1, to: &bytes) { message in
             FieldWriter.appendField(1, method, to: &message)
             if !fields.isEmpty { FieldWriter.appendField(2, fields, to: &message) }
             FieldWriter.appendField(3, payload, to: &message)
+            FieldWriter.appendField(4, millisecondsLeft, to: &message)
         }
     }
 
     /// Reads the messages of a group; nil where it is damaged.
-    fileprivate static func messages(of group: SessionStoreGroup) -> [Outbox.Message]? {
+    fileprivate static func messages(of group: SessionStoreGroup, _ time: StoreTime) -> [Outbox.Message]? {
         var messages: [Outbox.Message] = []
         let isWhole = group.bytes.withUnsafeBytes { bytes in
             var reader = FieldReader(bytes)
             while let tag = reader.next() {
                 guard tag == .delimited(1) else { return false }
                 let number = group.first + UInt64(messages.count)
-                guard let message = Outbox.Message(parsing: reader.bytesValue(), number: number) else { return false }
+                guard let message = Outbox.Message(parsing: reader.bytesValue(), number, group.added, time) else {
+                    return false
+                }
                 messages.append(message)
             }
             return !reader.hasFailed
@@ -383,22 +485,31 @@ extension Outbox.Message {
         return isWhole && messages.count == group.count && !messages.isEmpty ? messages : nil
     }
 
-    private init?(parsing bytes: UnsafeRawBufferPointer, number: UInt64) {
+    private init?(parsing bytes: UnsafeRawBufferPointer, _ number: UInt64, _ added: Int64, _ time: StoreTime) {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         var (method, fields, payload) = (none, none, none)
+        var millisecondsLeft: UInt64 = 0
         var reader = FieldReader(bytes)
         while let tag = reader.next() {
             switch tag {
             case .delimited(1): method = reader.bytesValue()
             case .delimited(2): fields = reader.bytesValue()
             case .delimited(3): payload = reader.bytesValue()
+            case .varint(4): millisecondsLeft = reader.varint()
             default: reader.skip(tag)
             }
         }
         guard !reader.hasFailed, method.count > 0, method.count <= MethodName.maximumByteCount,
             let name = String(validating: method, as: UTF8.self)
         else { return nil }
-        self.init(waiter: 0, isObserved: false, method: name, fields: [UInt8](fields), payload: [UInt8](payload))
+        self.init(
+            waiter: 0,
+            isObserved: false,
+            method: name,
+            fields: [UInt8](fields),
+            payload: [UInt8](payload),
+            deadline: millisecondsLeft == 0 ? nil : time.deadline(millisecondsLeft, after: added)
+        )
         self.number = number
     }
 }

@@ -8,6 +8,7 @@ extension SessionEngine {
         var loss: SessionLoss?
         var inDoubt: [SessionMessageInDoubt] = []
         var refused: [SessionMessageInDoubt] = []
+        var expired: [SessionMessageInDoubt] = []
     }
 
     /// How many actions' room is kept between events.
@@ -32,6 +33,7 @@ extension SessionEngine {
         swap(&actions, &state.actions)
         tellLoss(&digest, in: &state)
         if !digest.refused.isEmpty { state.effects.append(.tell(.refused(digest.refused))) }
+        if !digest.expired.isEmpty { state.effects.append(.tell(.expired(digest.expired))) }
     }
 
     private func tellLoss(_ digest: inout Digest, in state: inout State) {
@@ -76,6 +78,9 @@ extension SessionEngine {
         case .leftOver(let message, let isObserved):
             if !isObserved { count(message.outcome, in: &state) }
             switch message.outcome {
+            // Those of a lost session are sent again, and so are not told of.
+            case .expired where message.delivery.isDurable, .inDoubt where message.delivery.isDurable:
+                digest.expired.append(message)
             case .inDoubt, .unsent: digest.inDoubt.append(message)
             case .refused: digest.refused.append(message)
             case .processed, .sent, .expired, .replaced, .dropped, .kept, .notStored: break
@@ -133,7 +138,7 @@ extension SessionEngine {
             if let connection = state.connection(id) { state.effects.append(.close(connection, closing)) }
         case .ended(let reason):
             finishInboxes(reason, &state)
-            state.effects.append(.tell(.ended(reason, digest.inDoubt + digest.refused)))
+            state.effects.append(.tell(.ended(reason, digest.inDoubt + digest.refused + digest.expired)))
             // Nothing of messages comes after the end, which tells all of it.
             digest = Digest()
         }

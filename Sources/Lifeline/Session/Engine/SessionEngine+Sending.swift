@@ -208,7 +208,12 @@ extension SessionEngine {
             let offer = content.withContent { content in
                 switch target {
                 case .push(let method) where delivery.isDurable:
-                    state.machine.pushDurable(method, content, isObserved: isObserved)
+                    state.machine.pushDurable(
+                        method,
+                        content,
+                        deadline: delivery.timeToLive.map { now + $0 },
+                        isObserved: isObserved
+                    )
                 case .push(let method):
                     state.machine.push(
                         method,

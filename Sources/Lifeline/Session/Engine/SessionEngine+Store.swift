@@ -82,7 +82,8 @@ extension SessionEngine {
             guard state.machine.sendStored(now: now, into: &state.actions) else { break }
         }
         run(&state, now: now)
-        while let store = state.store, let work = state.machine.takeStoreWork(now: now) {
+        let time = StoreTime(now: now, date: clock.date)
+        while let store = state.store, let work = state.machine.takeStoreWork(time) {
             state.effects.append(.store(work, in: store))
         }
         if state.machine.isStored, let stored = state.stored.take() { state.effects.append(.makeRoom(stored)) }
@@ -98,7 +99,7 @@ extension SessionEngine {
                 let byteCount = Outbox.pageByteCount
                 let groups = try await store.store.groups(for: store.peer, from: number, byteCount: byteCount)
                 let isWhole = change { state, now in
-                    state.machine.read(groups, now: now, into: &state.actions)
+                    state.machine.read(groups, StoreTime(now: now, date: clock.date), into: &state.actions)
                 }
                 if !isWhole { store.whenFailed(.damagedMessages) }
             }

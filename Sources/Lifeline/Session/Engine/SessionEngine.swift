@@ -364,6 +364,8 @@ enum SessionEngineEvent: Sendable {
     /// Messages that were accepted before the peer was known, which takes no frames of their length. Comes after
     /// `opened`.
     case refused([SessionMessageInDoubt])
+    /// Durable messages whose time to live is over.
+    case expired([SessionMessageInDoubt])
     /// The peer goes away: come back after the pause.
     case peerLeaving(pause: Duration)
     case peerViolated(String)

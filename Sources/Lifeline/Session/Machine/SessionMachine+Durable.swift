@@ -71,9 +71,22 @@ extension SessionMachine {
 
     /// Sends a durable push. Its sender waits until it is stored.
     ///
-    /// - Parameter isObserved: whether to tell when it was processed.
-    package mutating func pushDurable(_ method: String, _ content: Content, isObserved: Bool) -> Offer {
-        store(method, fields: [UInt8](content.fields), content.payload, isObserved: isObserved)
+    /// - Parameters:
+    ///   - deadline: until when it is worth sending; nil: for ever.
+    ///   - isObserved: whether to tell when it was processed.
+    package mutating func pushDurable(
+        _ method: String,
+        _ content: Content,
+        deadline: MonotonicTime? = nil,
+        isObserved: Bool
+    ) -> Offer {
+        store(
+            method,
+            fields: [UInt8](content.fields),
+            content.payload,
+            deadline: deadline,
+            isObserved: isObserved
+        )
     }
 
     /// Has a message of this side's stored.
@@ -81,6 +94,7 @@ extension SessionMachine {
         _ method: String,
         fields: [UInt8],
         _ payload: UnsafeRawBufferPointer,
+        deadline: MonotonicTime? = nil,
         isObserved: Bool
     ) -> Offer {
         guard !life.isOver, !life.isClosing else { return .closed }
@@ -95,7 +109,8 @@ extension SessionMachine {
             isObserved: isObserved,
             method: method,
             fields: fields,
-            payload: [UInt8](payload)
+            payload: [UInt8](payload),
+            deadline: deadline
         )
         durability?.outbox.append(message)
         return .waits(number: message.waiter)
@@ -124,8 +139,14 @@ extension SessionMachine {
         if limit(for: message.contentByteCount) != nil { message = waitingMessage(of: Self.shortened(stored)) }
         if limit(for: message.contentByteCount) != nil {
             refused(message, now: now, into: &actions)
-        } else if !logAtOnce(message, now: now) {
+            return true
+        }
+        if let floor = durability?.outbox.takeUntoldFloor() {
+            FieldWriter.appendField(FrameKind.floorField, floor, to: &message.fields)
+        }
+        if !logAtOnce(message, now: now) {
             waiting.append(message)
+            noteWaiting(message)
             waiting.makeReady(message.scope)
             admitWaiting(now: now, into: &actions)
         }
@@ -138,6 +159,8 @@ extension SessionMachine {
         (message.method, message.payload, message.fields) = (stored.method, stored.payload, stored.fields)
         message.appendDurableField(stored.number)
         (message.delivery, message.isObserved, message.isAwaited) = (.durable, stored.isObserved, false)
+        message.deadline = stored.deadline
+        message.mayHaveCome = durability?.outbox.mayBeSentBefore(stored.number) == true
         return message
     }
 
@@ -149,8 +172,21 @@ extension SessionMachine {
     }
 
     /// A durable message is processed, or given up: the store needs it no more.
-    mutating func finishedDurable(_ number: UInt64, now: MonotonicTime) {
-        if number != 0 { durability?.outbox.finished(number, now: now) }
+    ///
+    /// - Parameter isLeftOut: whether it is given up.
+    mutating func finishedDurable(_ number: UInt64, isLeftOut: Bool = false, now: MonotonicTime) {
+        if number != 0 { durability?.outbox.finished(number, isLeftOut: isLeftOut, now: now) }
+    }
+
+    /// Ends stored messages that no lane has, and those that wait to be stored, whose time to live is over.
+    mutating func expireStored(now: MonotonicTime, into actions: inout [Action]) {
+        while let stored = durability?.outbox.takeExpired(now: now) {
+            var message = waitingMessage(of: stored)
+            // Its sender waits until it is stored.
+            if stored.number == 0 { actions.append(.accepted(number: stored.waiter)) }
+            message.isAwaited = false
+            tellEnd(message, message.mayHaveCome ? .inDoubt : .expired, into: &actions)
+        }
     }
 
     /// The session is over: what the store does not have is not kept. Tells the senders and callers of stored messages.
@@ -174,8 +210,9 @@ extension SessionMachine {
     // MARK: What the store is to do
 
     /// The next thing for the store; nil: nothing. There may be two under way, of different kinds.
-    package mutating func takeStoreWork(now: MonotonicTime) -> StoreWork? {
+    package mutating func takeStoreWork(_ time: StoreTime) -> StoreWork? {
         guard durability != nil else { return nil }
+        let now = time.now
         if let deadline = durability?.retryDeadline {
             guard deadline <= now else { return nil }
             durability?.retryDeadline = nil
@@ -184,14 +221,16 @@ extension SessionMachine {
         guard durability?.removing == nil else { return nil }
         var changes = SessionStoreChanges()
         // Of one that is over, only replies of handlers that have gone on.
-        changes.added = durability?.outbox.takeGroup(isLast: life.isOver)
+        changes.added = durability?.outbox.takeGroup(isLast: life.isOver, time)
         if durability?.inbound.hasUnstored(isOver: life.isOver) == true || changes.added != nil {
             let answered = durability?.outbox.answered ?? []
             durability?.inbound.takeUnstored(answering: answered, into: &changes)
         }
-        if !changes.isEmpty || life.isOver || durability?.outbox.isRemovalDue(now: now) == true {
+        let isDateDue = durability?.outbox.isDateDue == true
+        if !changes.isEmpty || life.isOver || isDateDue || durability?.outbox.isRemovalDue(now: now) == true {
             changes.removed = durability?.outbox.takeRemovable() ?? []
         }
+        changes.date = durability?.outbox.takeDate(time, isAdding: changes.added != nil)
         if changes.isEmpty { return nil }
         durability?.removing = changes.removed
         return .commit(changes)
@@ -229,6 +268,7 @@ extension SessionMachine {
         let givesUp = durability?.givesUp == true
         // Of a session that is over, the next one may have the groups.
         durability?.outbox.removalFailed(life.isOver ? [] : removing, now: now)
+        if !life.isOver { durability?.outbox.dateFailed() }
         for message in durability?.outbox.groupFailed() ?? [] {
             if message.answers == nil {
                 actions.append(.messageEnded(number: message.waiter, .notStored))
@@ -248,10 +288,16 @@ extension SessionMachine {
     /// send; a server's goes on without them.
     package mutating func read(
         _ groups: [SessionStoreGroup],
-        now: MonotonicTime,
+        _ time: StoreTime,
         into actions: inout [Action]
     ) -> Bool {
-        if durability?.outbox.read(groups) != false { return true }
+        let now = time.now
+        if durability?.outbox.read(groups, time) != false {
+            if life.isOver { return true }
+            expireStored(now: now, into: &actions)
+            endIfDone(now: now, into: &actions)
+            return true
+        }
         switch role {
         case .client: end(.storeDamaged(.damagedMessages), now: now, into: &actions)
         case .server: durability?.outbox.giveUpReading()
@@ -274,7 +320,10 @@ extension SessionMachine {
         let work = durability.retryDeadline ?? removal
         // One that is over sends nothing, and nobody waits there.
         if life.isOver { return work }
-        return .earliest(.earliest(work, durability.roomDeadline), durability.calls.nextDeadline)
+        return .earliest(
+            .earliest(work, durability.roomDeadline),
+            .earliest(durability.calls.nextDeadline, durability.outbox.nextExpiry)
+        )
     }
 
     // MARK: The peer's
@@ -292,8 +341,9 @@ extension SessionMachine {
         _ receipt: Receipt,
         now: MonotonicTime
     ) throws(SessionViolation) -> Bool {
-        if message.durable > UInt64(Int64.max) { throw .durableNumber }
+        if message.durable > UInt64(Int64.max) || message.floor > UInt64(Int64.max) { throw .durableNumber }
         guard let peer = durability?.peer else { return true }
+        if message.floor != 0 { durability?.inbound.raiseFloor(of: peer, to: message.floor) }
         let mark = DurableInbound.Mark(sender: peer, number: message.durable)
         let last = DurableInbound.Last(place: receipt.durablePlace, method: message.method, cost: receipt.cost)
         switch durability?.inbound.received(mark, last) {
@@ -350,8 +400,8 @@ extension SessionMachine {
     /// The handler of a message has marked it in the store.
     package mutating func marked(_ place: DurableInbound.Place) { durability?.inbound.marked(place) }
 
-    /// The bytes that a message's number takes at most, as a field.
-    static var durableFieldLength: Int { 11 }
+    /// The bytes that a message's number and a floor take at most, as fields.
+    static var durableFieldLength: Int { 22 }
 }
 
 extension SessionMachine.Receipt {

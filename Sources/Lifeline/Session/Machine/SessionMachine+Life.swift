@@ -184,9 +184,10 @@ extension SessionMachine {
         let (methods, details, requests, sentEnd) = (methods, details, requests, ordinary.sentEnd)
         ordinary.forEachKept { place, tag, frame in
             guard tag.role != .blank, tag.role != .method,
-                let message = WaitingMessage(frame, methods, details[place], requests), message.answers == nil
+                var message = WaitingMessage(frame, methods, details[place], requests), message.answers == nil
             else { return }
             // A durable one is sent again, as its peer knows whether it has processed it.
+            if place < sentEnd, message.durable != 0 { message.mayHaveCome = true }
             if place < sentEnd, message.durable == 0 {
                 inDoubt.append(message)
             } else if message.kind == .push || requests.isWaiting(serial: message.serial), message.isOfAsker {
@@ -298,6 +299,7 @@ extension WaitingMessage {
             isObserved = details.isObserved
             answers = details.answers
             if details.durable != 0 { appendDurableField(details.durable) }
+            mayHaveCome = details.mayHaveCome
         }
     }
 

@@ -215,23 +215,42 @@ extension SessionMachine {
             guard let message = waiting.remove(number) else { continue }
             forgetWaiting(message)
             waiting.makeReady(message.scope)
-            tellEnd(message, .expired, into: &actions)
+            finishedDurable(message.durable, isLeftOut: true, now: now)
+            tellEnd(message, message.mayHaveCome ? .inDoubt : .expired, into: &actions)
         }
         while let number = logDeadlines.takeDue(now: now) {
             // A message that was sent may have come. It ends when the next connection shows that it has not.
             guard let place = expiringPlaces[number], place >= ordinary.sentEnd else { continue }
-            blank(place, .expired, into: &actions)
+            blank(place, .expired, now: now, into: &actions)
         }
+        expireStored(now: now, into: &actions)
     }
 
     /// Has a blank take the place of a message that is not worth sending.
-    mutating func blank(_ place: UInt64, _ outcome: SessionDeliveryOutcome, into actions: inout [Action]) {
+    mutating func blank(
+        _ place: UInt64,
+        _ outcome: SessionDeliveryOutcome,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
         guard let details = forgetDetails(of: place) else { return }
+        var payload: [UInt8] = []
         let (cost, parsed) = ordinary.withFrame(place) { frame in
-            (OutboundLog.cost(frame.count), Self.parsed(frame).map { ($0, $1.method, $1.serial) })
+            let parsed = Self.parsed(frame)
+            if details.durable != 0, let message = parsed?.1 { payload = [UInt8](message.payload) }
+            return (OutboundLog.cost(frame.count), parsed.map { ($0, $1.method, $1.serial) })
         }
         ordinary.blank(place)
-        actions.append(.messageEnded(number: details.number, outcome))
+        if details.durable == 0 {
+            actions.append(.messageEnded(number: details.number, outcome))
+        } else {
+            finishedDurable(details.durable, isLeftOut: true, now: now)
+            var message = WaitingMessage(kind: .push, scope: details.scope, number: details.number)
+            message.method = parsed.map { methods.name($0.1) } ?? ""
+            (message.payload, message.delivery, message.durable) = (payload, details.delivery, details.durable)
+            (message.isObserved, message.isAwaited) = (details.isObserved, false)
+            tellEnd(message, details.mayHaveCome ? .inDoubt : outcome, into: &actions)
+        }
         guard let (kind, method, serial) = parsed else { return }
         giveBackCredit(cost, OutgoingMessage(kind: kind, scope: details.scope, method: method, serial: serial))
     }

@@ -206,7 +206,9 @@ extension SessionMachine {
         for (key, place) in newest {
             if case .waiting? = newestByKey[key] { stale.append((place, .replaced)) }
         }
-        for (place, outcome) in stale.sorted(by: { $0.place < $1.place }) { blank(place, outcome, into: &actions) }
+        for (place, outcome) in stale.sorted(by: { $0.place < $1.place }) {
+            blank(place, outcome, now: now, into: &actions)
+        }
     }
 
     /// The peer is told of all credits that are not the initial ones.

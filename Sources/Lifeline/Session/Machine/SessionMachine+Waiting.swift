@@ -147,6 +147,7 @@ extension SessionMachine {
                                 key: key,
                                 isObserved: message.isObserved,
                                 durable: message.durable,
+                                mayHaveCome: message.mayHaveCome,
                                 answers: message.answers
                             )
                         )
@@ -162,7 +163,7 @@ extension SessionMachine {
     /// A message that was accepted for another session cannot be sent in this one.
     mutating func refused(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
         forgetWaiting(message)
-        finishedDurable(message.durable, now: now)
+        finishedDurable(message.durable, isLeftOut: true, now: now)
         endRefusedCall(message, into: &actions)
         if let call = message.answers { finish(call, now: now) }
         let isTold = message.number != 0 && (message.isAwaited || message.isObserved)

@@ -69,6 +69,8 @@ package struct SessionMachine: ~Copyable {
         let isObserved: Bool
         /// Its number in the store; 0: it is not durable.
         var durable: UInt64 = 0
+        /// Of a durable one: whether it was sent in a session that was lost, or perhaps by an earlier process or session.
+        var mayHaveCome = false
         /// The durable call that it is the reply to, where no store has the reply: that is processed when this is.
         var answers: Receipt?
     }

@@ -235,6 +235,9 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         }
     }
 
+    /// The stores of clients that have sessions, or are about to.
+    package var usedStores: Set<SessionStoreID> { Set(stores.keys) }
+
     /// Nothing is left of a session that has ended: no handler runs, and everything is stored.
     package mutating func nothingIsLeft(of id: SessionID, _ store: SessionStoreID?) {
         guard let store, case .used(id, _, _)? = stores[store] else { return }

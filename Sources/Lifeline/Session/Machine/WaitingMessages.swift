@@ -35,6 +35,8 @@ struct WaitingMessage: Sendable {
     var hasParts = false
     /// Its number in the store; 0: it is not durable.
     var durable: UInt64 = 0
+    /// Of a durable one: whether it was sent in a session that was lost, or perhaps by an earlier process or session.
+    var mayHaveCome = false
     /// The durable call that it is the reply to, where no store has the reply: that is processed when this is.
     var answers: SessionMachine.Receipt?
 

@@ -1,6 +1,7 @@
 internal import LifelineCore
 internal import LifelineRuntime
 internal import LifelineTransport
+internal import Logging
 internal import NIOConcurrencyHelpers
 
 // Listening, serving and shutting down.
@@ -51,11 +52,33 @@ extension SessionServer {
             for listener in listeners {
                 group.addTask { await self.accept(on: listener) }
             }
+            let removal = Task { await removeOldMessages() }
             // A listener that failed by itself lets sessions go on until somebody shuts the server down.
             _ = await lifecycle.isShutdownRequested()
             await drain()
             await endAll()
+            removal.cancel()
+            await removal.value
         }
+    }
+
+    /// Removes what is stored for clients that have not come back for long, now and once a day.
+    private func removeOldMessages() async {
+        guard let store = configuration.store, let duration = configuration.maximumStoredDuration else { return }
+        repeat {
+            let date = clock.date - max(duration, .zero).saturatedNanoseconds / 1_000_000
+            let used = state.withLockedValue { $0.registry.usedStores }
+            do {
+                let count = try await store.removeGroups(addedUntil: date, except: used)
+                if count == 0 { continue }
+                logger.warning(
+                    "Durable messages were removed whose clients have not come back",
+                    metadata: ["count": "\(count)"]
+                )
+            } catch {
+                logger.warning("The store failed", metadata: ["error": "\(error)"])
+            }
+        } while (try? await clock.sleep(until: clock.now + .seconds(86_400))) != nil
     }
 
     /// Stays until all connections are closed.

@@ -61,7 +61,8 @@ public final class SessionServer: Sendable {
     ///     the rules and errors of `authenticate`: `warning`; clients that were refused: `info`. Of lines with one
     ///     message, 5 in ten minutes are written of each session, and 100 in ten seconds of all; how many were left
     ///     out, the next one says, or a line at the end of the session or of the server.
-    /// - Throws: `ConnectionError` `invalidConfiguration` when two methods have one name.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when two methods have one name, or the default delivery is
+    ///   durable and there is no store.
     public convenience init(
         listeningOn endpoint: Endpoint,
         configuration: SessionServerConfiguration = SessionServerConfiguration(),
@@ -106,6 +107,7 @@ public final class SessionServer: Sendable {
         transport: any Transport,
         clock: any ClientClock
     ) throws(ConnectionError) {
+        try configuration.defaultDelivery.checkAsDefault(hasStore: configuration.store != nil)
         methods = try SessionMethods(services)
         self.services = services
         self.endpoints = endpoints

@@ -59,6 +59,15 @@ public struct SessionServerConfiguration: Sendable {
     /// How many bytes of durable messages are kept for one client; pushes wait above that. Default: 64 MiB.
     public var maximumStoredByteCount = 64 << 20
 
+    /// How long durable messages are kept for a client that has no session; nil: for ever. Looked through when the server
+    /// begins, and once a day. The log says how many were removed (`warning`). Default: 90 days, which outlast a machine
+    /// that is off for a holiday.
+    public var maximumStoredDuration: Duration? = .seconds(90 * 86_400)
+
+    /// The delivery of pushes that name none: `reliable`, or `durable`, which needs a `store`. A durable push to a client
+    /// without a store throws `noStore`: name `reliable` for those. Default: `reliable`.
+    public var defaultDelivery = SessionDelivery.reliable
+
     /// How long a client may take to say hello and the server to let it in, together. Default: 10 s, as long as
     /// connecting may take.
     public var helloTimeout = Duration.seconds(10)
@@ -94,7 +103,8 @@ public struct SessionServerConfiguration: Sendable {
     /// Called when a session has ended with pushes of the server's of which it is not known that the client has
     /// processed them: it did not come back in time, left, or the server shut down. Messages of streams are not among
     /// them: whoever asked for those knows that they did not come to their end. Also called when a session begins whose
-    /// client takes no frames that are long enough for pushes which were accepted a moment before. Default: nothing.
+    /// client takes no frames that are long enough for pushes which were accepted a moment before, and when durable pushes
+    /// have expired. Default: nothing.
     public var whenInDoubt: @Sendable (_ session: SessionServerEnd, [SessionMessageInDoubt]) -> Void = { _, _ in }
 
     /// Called once for each session that is over: its client has left or did not come back in time, or the server has

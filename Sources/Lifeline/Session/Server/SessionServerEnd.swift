@@ -101,6 +101,7 @@ public final class SessionServerEnd: Sendable {
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
+    ///   - delivery: what is promised of it; nil: `SessionServerConfiguration.defaultDelivery`. Default: nil.
     ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
     ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What
@@ -108,10 +109,11 @@ public final class SessionServerEnd: Sendable {
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
-        delivery: SessionDelivery = .reliable,
+        delivery: SessionDelivery? = nil,
         until stage: SessionPushStage = .accepted,
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) {
+        let delivery = delivery ?? server.configuration.defaultDelivery
         let payload = try message.sessionPayload()
         if !interceptors.isEmpty {
             return try await pushIntercepted(method, payload, delivery, until: stage, metadata: metadata)
@@ -272,6 +274,9 @@ extension SessionServerEnd: SessionOwner {
             if workers.end() { handlersReturned() }
             if engine.endSynchronousWork() { synchronousWorkEnded() }
             taskReturned()
+        case .expired(let messages):
+            logger.warning("Durable messages have expired", metadata: ["count": "\(messages.count)"])
+            server.configuration.whenInDoubt(self, messages)
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)
         case .lost, .peerLeaving, .peerAccused:

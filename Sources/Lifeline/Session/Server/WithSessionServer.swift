@@ -13,7 +13,7 @@ public import Logging
 ///   - services: what clients can ask for.
 ///   - interceptors: stand between sessions and handlers, the first one outermost.
 ///   - logger: gets what happens to connections, sessions and handlers, as `SessionServer.init` says.
-/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` when two methods have one name; what
+/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` as `SessionServer.init` says; what
 ///   `body` throws.
 public nonisolated(nonsending) func withSessionServer<Result>(
     listeningOn endpoint: Endpoint,

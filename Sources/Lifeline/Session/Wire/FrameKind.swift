@@ -45,6 +45,8 @@ package struct FrameKind: RawRepresentable, Hashable, Sendable {
     static var callField: UInt32 { 5 }
     /// The field of a push that has the reply to a durable call, beside the message.
     static var replyField: UInt32 { 6 }
+    /// The field of a durable push that says which numbers do not come any more.
+    static var floorField: UInt32 { 7 }
 
     /// The lane in which frames of this kind have places; nil for frames without a place.
     package var lane: SessionLane? {

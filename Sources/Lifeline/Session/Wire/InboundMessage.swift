@@ -44,6 +44,8 @@ package struct InboundMessage {
     package private(set) var timeoutMilliseconds: UInt64 = 0
     /// The number of a push among the durable messages of its sender; 0: it is not durable.
     package private(set) var durable: UInt64 = 0
+    /// Of a durable push: no number of its sender's up to this one comes any more.
+    package private(set) var floor: UInt64 = 0
     /// Whether a push asks for a reply.
     package private(set) var isCall = false
     /// Whether a push is the reply to a durable call of the receiver's.
@@ -166,6 +168,7 @@ extension InboundMessage {
             case .delimited(2): try readMetadata(reader.bytesValue())
             case .delimited(3): payloadPart = Part(reader.bytesValue(), of: body)
             case .varint(FrameKind.durableField): durable = reader.varint()
+            case .varint(FrameKind.floorField): floor = reader.varint()
             case .varint(FrameKind.callField): isCall = reader.varint() != 0
             case .delimited(FrameKind.replyField): try readReply(reader.bytesValue())
             default: reader.skip(tag)

@@ -32,7 +32,7 @@ import Testing
         }
 
         func takeGroup() -> SessionStoreGroup? {
-            guard case .commit(let changes) = machine.takeStoreWork(now: now) else { return nil }
+            guard case .commit(let changes) = machine.takeStoreWork(StoreTime(now: now, date: 0)) else { return nil }
             return changes.added
         }
 

@@ -6,13 +6,14 @@ import Testing
 @Suite struct OutboxTests {
     private let now = MonotonicTime(nanoseconds: 0)
 
-    private func message(_ waiter: UInt64, byteCount: Int = 10) -> Outbox.Message {
+    private func message(_ waiter: UInt64, byteCount: Int = 10, expiringAt second: Int? = nil) -> Outbox.Message {
         Outbox.Message(
             waiter: waiter,
             isObserved: false,
             method: "t.T/\(waiter % 2)",
             fields: [],
-            payload: [UInt8](repeating: UInt8(waiter % 256), count: byteCount)
+            payload: [UInt8](repeating: UInt8(waiter % 256), count: byteCount),
+            deadline: second.map { now + .seconds($0) }
         )
     }
 
@@ -22,15 +23,17 @@ import Testing
 
         init(_ value: Outbox) { self.value = value }
 
-        func takeGroup() -> SessionStoreGroup? { value.takeGroup() }
-        func takeLastGroup() -> SessionStoreGroup? { value.takeGroup(isLast: true) }
+        func takeGroup(_ time: StoreTime = .zero) -> SessionStoreGroup? { value.takeGroup(time) }
+        func takeLastGroup() -> SessionStoreGroup? { value.takeGroup(isLast: true, .zero) }
         func withdrawAll() -> [Outbox.Message] { value.withdrawAll() }
         func groupStored() -> [Outbox.Message] { value.groupStored() }
         func groupFailed() -> [Outbox.Message] { value.groupFailed() }
         func takeReady() -> Outbox.Message? { value.takeReady() }
         func withdraw(_ waiter: UInt64) -> Outbox.Message? { value.withdraw(waiter) }
         func takeReading() -> UInt64? { value.takeReading() }
-        func read(_ groups: [SessionStoreGroup]) -> Bool { value.read(groups) }
+        func read(_ groups: [SessionStoreGroup], _ time: StoreTime = .zero) -> Bool { value.read(groups, time) }
+        func takeExpired(_ now: MonotonicTime) -> UInt64? { value.takeExpired(now: now)?.waiter }
+        func takeUntoldFloor() -> UInt64? { value.takeUntoldFloor() }
         func takeRemovable() -> [UInt64] { value.takeRemovable() }
     }
 
@@ -223,12 +226,12 @@ import Testing
         whole.value.append(message(1))
         let group = try #require(whole.takeGroup())
         let damaged = [
-            SessionStoreGroup(first: 1, count: 2, bytes: group.bytes),
-            SessionStoreGroup(first: 1, count: 1, bytes: Array(group.bytes.dropLast())),
-            SessionStoreGroup(first: 1, count: 0, bytes: []),
-            SessionStoreGroup(first: 1, count: 1, bytes: [0x08, 1] + group.bytes),
+            SessionStoreGroup(first: 1, count: 2, bytes: group.bytes, added: 0),
+            SessionStoreGroup(first: 1, count: 1, bytes: Array(group.bytes.dropLast()), added: 0),
+            SessionStoreGroup(first: 1, count: 0, bytes: [], added: 0),
+            SessionStoreGroup(first: 1, count: 1, bytes: [0x08, 1] + group.bytes, added: 0),
             // Without the name of a method.
-            SessionStoreGroup(first: 1, count: 1, bytes: [0x0A, 2, 0x1A, 0]),
+            SessionStoreGroup(first: 1, count: 1, bytes: [0x0A, 2, 0x1A, 0], added: 0),
         ]
         for group in damaged {
             let outbox = outbox(SessionStoreContent(first: 1, next: 2))
@@ -242,6 +245,76 @@ import Testing
             _ = outbox.groupStored()
             #expect(outbox.takeReady()?.number == 2 && outbox.value.floor == 0)
         }
+    }
+
+    @Test func messagesExpireBeforeTheyAreStored() {
+        let outbox = outbox()
+        outbox.value.append(message(1, expiringAt: 2))
+        outbox.value.append(message(2, expiringAt: 1))
+        outbox.value.append(message(3))
+        #expect(outbox.value.nextExpiry == now + .seconds(1))
+        #expect(outbox.takeExpired(now) == nil)
+        #expect(outbox.takeExpired(now + .seconds(1)) == 2)
+        #expect(outbox.withdraw(1) != nil && outbox.value.nextExpiry == nil)
+        #expect(outbox.takeGroup()?.count == 1)
+    }
+
+    /// The group leaves the store with its last message, and the peer is told that the numbers do not come.
+    @Test func storedMessagesExpire() {
+        let outbox = outbox()
+        for waiter in 1...2 as ClosedRange<UInt64> { outbox.value.append(message(waiter, expiringAt: 1)) }
+        _ = outbox.takeGroup()
+        _ = outbox.groupStored()
+        outbox.value.append(message(3))
+        _ = outbox.takeGroup()
+        _ = outbox.groupStored()
+        #expect(outbox.takeReady()?.number == 1 && outbox.takeUntoldFloor() == nil)
+        #expect(outbox.value.nextExpiry == now + .seconds(1))
+        #expect(outbox.takeExpired(now + .seconds(1)) == 2)
+        #expect(outbox.value.nextExpiry == nil && outbox.takeRemovable().isEmpty)
+        // The first was sent.
+        #expect(outbox.takeUntoldFloor() == nil)
+        outbox.value.finished(1, now: now)
+        #expect(outbox.takeRemovable() == [1])
+        #expect(outbox.takeReady()?.number == 3 && outbox.takeUntoldFloor() == 2 && outbox.takeUntoldFloor() == nil)
+    }
+
+    /// Those that an earlier process has left go by the date, and have no more than their whole time.
+    @Test(arguments: [
+        (passed: 0, isExpired: false), (999, false), (1_000, true), (Int64.max, true), (-5_000, false),
+    ])
+    func aStoredDeadlineIsADate(passed: Int64, isExpired: Bool) throws {
+        let earlier = outbox()
+        earlier.value.append(message(1, expiringAt: 3))
+        let group = try #require(earlier.takeGroup(StoreTime(now: now + .seconds(2), date: 10_000)))
+        #expect(group.added == 10_000)
+        let outbox = outbox(SessionStoreContent(first: 1, next: 2, byteCount: group.bytes.count))
+        #expect(outbox.takeReading() == 1 && outbox.value.mayBeSentBefore(1))
+        let date = passed == .max ? .max : 10_000 + passed
+        #expect(outbox.read([group], StoreTime(now: now, date: date)))
+        let left = Duration.milliseconds(1_000 - min(max(passed, 0), 1_000))
+        #expect(outbox.value.nextExpiry == now + left)
+        #expect((outbox.takeExpired(now) != nil) == isExpired)
+        #expect(outbox.takeRemovable() == (isExpired ? [1] : []) && outbox.value.isEmpty == isExpired)
+    }
+
+    /// The clock is put back, in the process and over a restart.
+    @Test func theDateOfAStoreDoesNotGoBack() throws {
+        let earlier = outbox()
+        earlier.value.append(message(1, expiringAt: 3))
+        earlier.value.append(message(2))
+        let group = try #require(earlier.takeGroup(StoreTime(now: now, date: 10_000)))
+        #expect(earlier.value.takeDate(StoreTime(now: now, date: 10_000), isAdding: true) == 10_000)
+        _ = earlier.groupStored()
+        let later = StoreTime(now: now + .seconds(3), date: 5_000)
+        #expect(earlier.value.takeDate(later, isAdding: false) == nil)
+        #expect(earlier.takeExpired(later.now) == 1 && earlier.value.isDateDue)
+        #expect(earlier.value.takeDate(later, isAdding: false) == 13_000)
+        let content = SessionStoreContent(first: 1, next: 3, byteCount: group.bytes.count, date: 13_000)
+        let outbox = outbox(content)
+        #expect(outbox.takeReading() == 1)
+        #expect(outbox.read([group], StoreTime(now: now, date: 1)))
+        #expect(outbox.takeExpired(now) != nil && outbox.takeReady()?.number == 2)
     }
 
     @Test func soManyAreUnderWayAtMost() throws {
@@ -267,4 +340,8 @@ extension Outbox {
         while copy.takeReady() != nil { count += 1 }
         return count
     }
+}
+
+extension StoreTime {
+    fileprivate static let zero = StoreTime(now: MonotonicTime(nanoseconds: 0), date: 0)
 }

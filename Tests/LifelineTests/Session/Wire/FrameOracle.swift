@@ -98,6 +98,7 @@ struct FrameOracle {
         var timeout: UInt64 = 0
         var hasParts = false
         var durable: UInt64 = 0
+        var floor: UInt64 = 0
         var isCall = false
         /// Of a reply.
         var number: UInt64?
@@ -109,7 +110,7 @@ struct FrameOracle {
         init(_ message: InboundMessage) {
             (serial, method, status) = (message.serial, message.method, message.status)
             (timeout, hasParts) = (message.timeoutMilliseconds, message.hasParts)
-            (durable, isCall) = (message.durable, message.isCall)
+            (durable, floor, isCall) = (message.durable, message.floor, message.isCall)
             number = message.isReply ? message.replyNumber : nil
             payload = [UInt8](message.payload)
             text = message.textString
@@ -121,7 +122,7 @@ struct FrameOracle {
             switch frame.kind {
             case .push(let push), .unplacedPush(let push):
                 (method, payload, durable) = (push.method, push.payload, push.durable)
-                isCall = push.asksForReply
+                (floor, isCall) = (push.floor, push.asksForReply)
                 guard push.hasReply else {
                     metadata = Self.dictionary(push.metadata)
                     return

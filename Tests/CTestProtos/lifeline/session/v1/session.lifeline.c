@@ -84,34 +84,34 @@ static const char lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes[] =
     "urgent\030\002 \001(\004\022\016\012\006ranges\030\003 \003(\004\042J\012\006Credit\022\016"
     "\012\006method\030\001 \001(\015\022\017\012\007request\030\002 \001(\015\022\020\012\010respo"
     "nse\030\003 \001(\015\022\015\012\005bytes\030\004 \001(\004\042&\012\006Method\022\016\012\006nu"
-    "mber\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\347\001\012\004Push\022\016\012\006met"
+    "mber\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\366\001\012\004Push\022\016\012\006met"
     "hod\030\001 \001(\015\0229\012\010metadata\030\002 \003(\0132'.lifeline.s"
     "ession.v1.Push.MetadataEntry\022\017\012\007payload\030"
     "\003 \001(\014\022\017\012\007durable\030\004 \001(\004\022\026\012\016asks_for_reply"
     "\030\005 \001(\010\022)\012\005reply\030\006 \001(\0132\032.lifeline.session"
-    ".v1.Reply\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022"
-    "\015\012\005value\030\002 \001(\011:\0028\001\042\314\001\012\005Reply\022\016\012\006number\030\001"
-    " \001(\004\022\016\012\006status\030\002 \001(\015\022\017\012\007message\030\003 \001(\011\022%\012"
-    "\007details\030\004 \003(\0132\024.google.protobuf.Any\022:\012\010"
-    "metadata\030\005 \003(\0132(.lifeline.session.v1.Rep"
-    "ly.MetadataEntry\032/\012\015MetadataEntry\022\013\012\003key"
-    "\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\335\001\012\007Request\022\034\012"
-    "\024timeout_milliseconds\030\001 \001(\004\022\016\012\006serial\030\002 "
-    "\001(\015\022\016\012\006method\030\003 \001(\015\022\024\012\014parts_follow\030\004 \001("
-    "\010\022<\012\010metadata\030\005 \003(\0132*.lifeline.session.v"
-    "1.Request.MetadataEntry\022\017\012\007payload\030\006 \001(\014"
-    "\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030"
-    "\002 \001(\011:\0028\001\042.\012\013RequestPart\022\016\012\006serial\030\001 \001(\015"
-    "\022\017\012\007payload\030\002 \001(\014\042\034\012\012RequestEnd\022\016\012\006seria"
-    "l\030\001 \001(\015\042/\012\014ResponsePart\022\016\012\006serial\030\001 \001(\015\022"
-    "\017\012\007payload\030\002 \001(\014\042\343\001\012\010Response\022\016\012\006serial\030"
-    "\001 \001(\015\022\016\012\006status\030\002 \001(\015\022\017\012\007message\030\003 \001(\011\022%"
-    "\012\007details\030\004 \003(\0132\024.google.protobuf.Any\022=\012"
-    "\010metadata\030\005 \003(\0132+.lifeline.session.v1.Re"
-    "sponse.MetadataEntry\022\017\012\007payload\030\006 \001(\014\032/\012"
-    "\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001"
-    "(\011:\0028\001\042\030\012\006Cancel\022\016\012\006serial\030\001 \001(\015\042\007\012\005Blan"
-    "kb\006proto3";
+    ".v1.Reply\022\015\012\005floor\030\007 \001(\004\032/\012\015MetadataEntr"
+    "y\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\314\001\012\005Re"
+    "ply\022\016\012\006number\030\001 \001(\004\022\016\012\006status\030\002 \001(\015\022\017\012\007m"
+    "essage\030\003 \001(\011\022%\012\007details\030\004 \003(\0132\024.google.p"
+    "rotobuf.Any\022:\012\010metadata\030\005 \003(\0132(.lifeline"
+    ".session.v1.Reply.MetadataEntry\032/\012\015Metad"
+    "ataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001"
+    "\042\335\001\012\007Request\022\034\012\024timeout_milliseconds\030\001 \001"
+    "(\004\022\016\012\006serial\030\002 \001(\015\022\016\012\006method\030\003 \001(\015\022\024\012\014pa"
+    "rts_follow\030\004 \001(\010\022<\012\010metadata\030\005 \003(\0132*.lif"
+    "eline.session.v1.Request.MetadataEntry\022\017"
+    "\012\007payload\030\006 \001(\014\032/\012\015MetadataEntry\022\013\012\003key\030"
+    "\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042.\012\013RequestPart\022"
+    "\016\012\006serial\030\001 \001(\015\022\017\012\007payload\030\002 \001(\014\042\034\012\012Requ"
+    "estEnd\022\016\012\006serial\030\001 \001(\015\042/\012\014ResponsePart\022\016"
+    "\012\006serial\030\001 \001(\015\022\017\012\007payload\030\002 \001(\014\042\343\001\012\010Resp"
+    "onse\022\016\012\006serial\030\001 \001(\015\022\016\012\006status\030\002 \001(\015\022\017\012\007"
+    "message\030\003 \001(\011\022%\012\007details\030\004 \003(\0132\024.google."
+    "protobuf.Any\022=\012\010metadata\030\005 \003(\0132+.lifelin"
+    "e.session.v1.Response.MetadataEntry\022\017\012\007p"
+    "ayload\030\006 \001(\014\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001"
+    "(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\030\012\006Cancel\022\016\012\006seria"
+    "l\030\001 \001(\015\042\007\012\005Blankb\006proto3";
 extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
 static const LifelineFile *const lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
@@ -146,7 +146,7 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2
     &lifeline__session__v1__blank__table,
 };
 const LifelineFile lifeline_file_lifeline_2fsession_2fv1_2fsession = {
-    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3649,
+    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3664,
     .dependencies = lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies, .dependency_count = 1,
     .messages = lifeline_file_lifeline_2fsession_2fv1_2fsession_messages, .message_count = 27};
 
@@ -898,18 +898,23 @@ static const LifelineField lifeline__session__v1__push__fields[] = {
      .offset = offsetof(Lifeline__Session__V1__Push, reply),
      .quantifier_offset = 0, .encoded_tag = 0x3200000000000001,
      .message = &lifeline__session__v1__reply__table, .enumeration = NULL},
+    {.number = 7, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Session__V1__Push, floor),
+     .quantifier_offset = 0, .encoded_tag = 0x3800000000000001,
+     .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__push__name_text[] = "method\000metadata\000payload\000durable\000asks_for_reply\000asksForReply\000reply";
-static const LifelineName lifeline__session__v1__push__name_entries[] = {{0, 6}, {0, 6}, {7, 8}, {7, 8}, {16, 7}, {16, 7}, {24, 7}, {24, 7}, {32, 14}, {47, 12}, {60, 5}, {60, 5}};
-static const uint32_t lifeline__session__v1__push__name_order[] = {10, 0, 6, 4, 2, 9, 8};
+static const char lifeline__session__v1__push__name_text[] = "method\000metadata\000payload\000durable\000asks_for_reply\000asksForReply\000reply\000floor";
+static const LifelineName lifeline__session__v1__push__name_entries[] = {{0, 6}, {0, 6}, {7, 8}, {7, 8}, {16, 7}, {16, 7}, {24, 7}, {24, 7}, {32, 14}, {47, 12}, {60, 5}, {60, 5}, {66, 5}, {66, 5}};
+static const uint32_t lifeline__session__v1__push__name_order[] = {12, 10, 0, 6, 4, 2, 9, 8};
 const LifelineMessageTable lifeline__session__v1__push__table = {
     .full_name = "lifeline.session.v1.Push",
     .default_instance = &lifeline__session__v1__push__default,
     .fields = lifeline__session__v1__push__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 6,
-    .dense_count = 6,
+    .field_count = 7,
+    .dense_count = 7,
     .size = sizeof(Lifeline__Session__V1__Push),
     .flags = 0,
     .dispatch = {
@@ -919,8 +924,9 @@ const LifelineMessageTable lifeline__session__v1__push__table = {
         [4] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x20, 0, offsetof(Lifeline__Session__V1__Push, durable), 0),
         [5] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x28, 0, offsetof(Lifeline__Session__V1__Push, asks_for_reply), 0),
         [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Lifeline__Session__V1__Push, reply), 0),
+        [7] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x38, 0, offsetof(Lifeline__Session__V1__Push, floor), 0),
     },
-    .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 7},
+    .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 8},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 

@@ -1282,7 +1282,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry_x68
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descriptors[6] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descriptors[7] =
 {
   {
     "method",
@@ -1356,10 +1356,23 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "floor",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Session__V1__Push, floor),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned lifeline__session__v1__push__field_indices_by_name[] = {
   4,   /* field[4] = asks_for_reply */
   3,   /* field[3] = durable */
+  6,   /* field[6] = floor */
   1,   /* field[1] = metadata */
   0,   /* field[0] = method */
   2,   /* field[2] = payload */
@@ -1368,7 +1381,7 @@ static const unsigned lifeline__session__v1__push__field_indices_by_name[] = {
 static const ProtobufCIntRange lifeline__session__v1__push__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
 {
@@ -1378,7 +1391,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
   "Lifeline__Session__V1__Push",
   "lifeline.session.v1",
   sizeof(Lifeline__Session__V1__Push),
-  6,
+  7,
   lifeline__session__v1__push__field_descriptors,
   lifeline__session__v1__push__field_indices_by_name,
   1,  lifeline__session__v1__push__number_ranges,

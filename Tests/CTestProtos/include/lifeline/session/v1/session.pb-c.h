@@ -295,10 +295,11 @@ struct  Lifeline__Session__V1__Push
   uint64_t durable;
   protobuf_c_boolean asks_for_reply;
   Lifeline__Session__V1__Reply *reply;
+  uint64_t floor;
 };
 #define LIFELINE__SESSION__V1__PUSH__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__push__descriptor) \
-    , 0, 0,NULL, {0,NULL}, 0, 0, NULL }
+    , 0, 0,NULL, {0,NULL}, 0, 0, NULL, 0 }
 
 
 struct  Lifeline__Session__V1__Reply__MetadataEntryXe9dc4475
