@@ -334,7 +334,8 @@ import Testing
         #expect(swift.contains("\(attribute)    var b: "))
         #expect(swift.contains("\(attribute)    nonisolated(nonsending) func d("))
         #expect(swift.contains("\(attribute)    nonisolated(nonsending) func e<"))
-        #expect(swift.count(of: "@available") == 5)
+        #expect(swift.contains("\(attribute)    static let b = "))
+        #expect(swift.count(of: "@available") == 6)
         #expect(swift.contains("NOTE: This method was marked as deprecated in the .proto file\n    func a("))
 
         for text in [

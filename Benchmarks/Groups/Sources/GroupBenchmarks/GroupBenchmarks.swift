@@ -80,7 +80,7 @@ enum GroupBenchmarks {
             logger: quietLogger
         ) { server in
             let clients = try startClients("sessions", of: try await server.boundEndpoints[0], clientCount)
-            defer { clients.terminate() }
+            defer { for process in clients { process.terminate() } }
             while server.sessions.count < clientCount { try await clients.wait() }
             let sessions = server.sessions
             for session in sessions { try await fleet.join("g", session) }
@@ -134,7 +134,7 @@ enum GroupBenchmarks {
             for try await _ in connection.messages { connected.answers.value.add(1, ordering: .relaxed) }
         } _: { server in
             let clients = try startClients("connections", of: try await server.boundEndpoint, clientCount)
-            defer { clients.terminate() }
+            defer { for process in clients { process.terminate() } }
             while connected.connections.withLock({ $0.count }) < clientCount { try await clients.wait() }
             try await send(10, to: connected)
             return try await measure(clientCount * messageCount) { try await send(messageCount, to: connected) }
@@ -163,13 +163,16 @@ enum GroupBenchmarks {
 
     // MARK: The clients' side
 
-    /// Starts a process with clients, which ends when it is terminated.
-    private static func startClients(_ kind: String, of endpoint: Endpoint, _ count: Int) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = [kind, "\(endpoint)", "\(count)"]
-        try process.run()
-        return process
+    /// Starts processes with clients, which end when they are terminated. A few, as one may open 20,000 files, and each
+    /// client takes two.
+    private static func startClients(_ kind: String, of endpoint: Endpoint, _ count: Int) throws -> [Process] {
+        try stride(from: 0, to: count, by: 5_000).map { start in
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            process.arguments = [kind, "\(endpoint)", "\(min(5_000, count - start))"]
+            try process.run()
+            return process
+        }
     }
 
     private static func runClients(_ kind: String, of endpoint: Endpoint, _ count: Int) async throws {
@@ -218,12 +221,12 @@ enum GroupBenchmarks {
     }
 }
 
-extension Process {
+extension [Process] {
     /// Waits for a moment.
     ///
-    /// - Throws: when the process has ended.
+    /// - Throws: when one has ended.
     fileprivate nonisolated(nonsending) func wait() async throws {
         try await Task.sleep(for: .milliseconds(10))
-        if !isRunning { throw CocoaError(.executableLoad) }
+        if !allSatisfy(\.isRunning) { throw CocoaError(.executableLoad) }
     }
 }
