@@ -156,7 +156,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
             newest: .init(epoch: 1, offset: 5),
             messages: (1...5).map { GroupPage.Message(offset: $0, age: .zero, bytes: [0]) }
         )
-        machine.readAll(page, now: Self.at(0))
+        machine.read(page, after: 0, in: 1, now: Self.at(0))
         #expect(machine.covers(ahead))
         #expect(join(1, from: .after(ahead)).isRecovered)
         _ = takeWork()
@@ -253,6 +253,9 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(takeWork()?.readAfter == 3)
         let page = GroupPage(newest: .init(epoch: epoch, offset: 1), messages: [])
         machine.read(page, now: Self.at(0))
+        #expect(machine.position == GroupPosition(epoch: epoch, offset: 0))
+        // An answer of the time before is dropped.
+        machine.read(GroupPage(newest: .init(epoch: 1, offset: 9), messages: []), after: 3, in: 1, now: Self.at(0))
         #expect(machine.position == GroupPosition(epoch: epoch, offset: 0))
         #expect(takeWork()?.readAfter == 0)
         let message = GroupPage.Message(offset: 1, age: .zero, bytes: [1])
@@ -375,6 +378,36 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         machine.turnEnded(try #require(work.turn), blocked: [])
         #expect(takeWork()?.gone.sorted() == [1, 2])
         #expect(machine.memberCount == 1)
+    }
+
+    @Test func aMemberThatHasMissedSomethingIsTold() throws {
+        for id in 1...3 { _ = join(id, from: .now) }
+        machine.missed(1)
+        #expect(takeWork()?.served == [1])
+        #expect(serve(1) == [])
+        receive(1...1)
+        let work = try #require(takeWork())
+        #expect(work.served == [1])
+        #expect(serve(1) == ["1g"])
+        // In the middle of a turn, which goes on.
+        machine.missed(2)
+        machine.turnEnded(try #require(work.turn), blocked: [])
+        #expect(takeWork()?.served == [2])
+        #expect(serve(2) == [])
+        receive(2...2)
+        #expect(takeWork()?.served == [2])
+        #expect(serve(2) == ["2g"])
+        #expect(serve(1) == [])
+    }
+
+    @Test func oneThatLeavesWaitsForNoNextMessage() {
+        receive(1...1)
+        _ = takeWork()
+        _ = join(1, from: .after(.init(epoch: 9, offset: 9)))
+        _ = takeWork()
+        #expect(serve(1) == [])
+        machine.leave(1)
+        #expect(takeWork()?.gone == [1])
     }
 
     @Test func oneThatJoinsAgainInATurnIsServedBehindIt() throws {

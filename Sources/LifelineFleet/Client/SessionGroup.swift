@@ -8,6 +8,8 @@ internal import NIOConcurrencyHelpers
 public final class SessionGroup: Sendable {
     private struct State {
         var join: GroupJoin?
+        /// The place of the newest message that had come when the client joined.
+        var placeAtJoin: String?
         var end: Result<Void, SessionError>?
         var number = 0
         /// Opens with the next join, or the end.
@@ -97,6 +99,8 @@ public final class SessionGroup: Sendable {
             } catch {
                 // The next session comes, or the end.
                 if error.code == .sessionLost { continue }
+                // The client leaves.
+                if Task.isCancelled { return }
                 return finish(.failure(error))
             }
         }
@@ -105,17 +109,21 @@ public final class SessionGroup: Sendable {
     private func join(isAgain: Bool) async throws(SessionError) {
         let request = Lifeline_Fleet_V1_JoinRequest.with {
             $0.group = name
-            switch isAgain ? .after(newestPosition) : start {
+            switch newestPosition.map({ .after($0) }) ?? start {
             case .now: break
             case .after(let position): $0.after = .init(position)
             case .earliest: $0.earliest = true
             }
         }
+        let place = client.newestPlace(in: name)
         while true {
             do throws(SessionError) {
                 // However long it takes to connect.
                 let reply = try await Lifeline_Fleet_V1_GroupsClient(client).join(request, timeout: nil)
-                return joined(GroupJoin(position: GroupPosition(reply.position), isRecovered: reply.recovered))
+                return joined(
+                    GroupJoin(position: GroupPosition(reply.position), isRecovered: reply.recovered),
+                    at: place
+                )
             } catch {
                 // It is no reason to leave the group.
                 guard isAgain, error.mayPass else { throw error }
@@ -124,17 +132,18 @@ public final class SessionGroup: Sendable {
         }
     }
 
-    /// Behind the newest message that has come, or where the client has joined.
-    private var newestPosition: GroupPosition {
-        if let place = client.newestPlace(in: name), let position = GroupMark.position(ofPlace: place) {
-            return position
-        }
-        return state.withLockedValue { $0.join?.position } ?? GroupPosition(epoch: 0, offset: 0)
+    /// Behind the newest message that has come, or where the client has joined last; nil: neither.
+    private var newestPosition: GroupPosition? {
+        let place = client.newestPlace(in: name)
+        let (join, placeAtJoin) = state.withLockedValue { ($0.join, $0.placeAtJoin) }
+        // Where nothing has come since it had joined, what came before that may be of an epoch that is lost.
+        if let join, place == placeAtJoin { return join.position }
+        return place.flatMap { GroupMark.position(ofPlace: $0) } ?? join?.position
     }
 
-    private func joined(_ join: GroupJoin) {
+    private func joined(_ join: GroupJoin, at place: String?) {
         change { state in
-            state.join = join
+            (state.join, state.placeAtJoin) = (join, place)
             state.number += 1
         }
     }
@@ -157,8 +166,17 @@ public final class SessionGroup: Sendable {
         // It goes on where this task is cancelled, or waits no longer: the client may join again behind it.
         let left = Latch<Void>()
         Task { [client, name] in
-            // Where it fails, the session is over, and with it the membership.
-            _ = try? await Lifeline_Fleet_V1_GroupsClient(client).leave(.with { $0.group = name }, timeout: nil)
+            while true {
+                do throws(SessionError) {
+                    _ = try await Lifeline_Fleet_V1_GroupsClient(client).leave(.with { $0.group = name }, timeout: nil)
+                } catch  where error.mayPass {
+                    try? await Task.sleep(for: .seconds(1))
+                    continue
+                } catch {
+                    // The session is over, and with it the membership.
+                }
+                break
+            }
             client.unfollow(name)
             left.open(with: ())
         }

@@ -137,6 +137,8 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     private var waiting: Set<MemberID> = []
     /// The same of those that wait for the end of the turn, which may still send to them.
     private var dueAfterTurn: Set<MemberID> = []
+    /// Live ones to which messages are lost, and that may be in the turn.
+    private var missedInTurn: Set<MemberID> = []
     /// Live ones that leave.
     private var leaving: Set<MemberID> = []
     private var gone: [MemberID] = []
@@ -240,7 +242,33 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         case .behind(let member, var behind)?:
             behind.lastOffset = min(behind.lastOffset, newest)
             standings[id] = .behind(member, behind)
-            if behind.cursor >= behind.lastOffset { remove(id) }
+            // Nothing is there for those who wait for the next message.
+            if waiting.contains(id) || behind.cursor >= behind.lastOffset { remove(id) }
+        case nil:
+            break
+        }
+    }
+
+    /// Messages are lost to a member: it is told with its next one, or where a turn is under way, with one of the next.
+    package mutating func missed(_ id: MemberID) {
+        switch standings[id] {
+        case .live(let index)?:
+            guard turnStart == nil else {
+                missedInTurn.insert(id)
+                return
+            }
+            let present = live[index]
+            removeLive(at: index)
+            leaving.remove(id)
+            let cursor = max(present.skipThrough, lastOffsetInTurns)
+            standings[id] = .behind(
+                present.member,
+                Behind(cursor: cursor, followsGap: true, lastOffset: present.lastOffset)
+            )
+            due.insert(id)
+        case .behind(let member, var behind)?:
+            behind.followsGap = true
+            standings[id] = .behind(member, behind)
         case nil:
             break
         }
@@ -253,6 +281,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         waiting.remove(id)
         dueAfterTurn.remove(id)
         leaving.remove(id)
+        missedInTurn.remove(id)
         gone.append(id)
         if case .live(let index) = standing { removeLive(at: index) }
     }
@@ -290,23 +319,29 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
 
     /// The engine has answered with what it has behind the offset that was asked for.
     package mutating func read(_ page: GroupPage, now: MonotonicTime) {
-        let asked = reading
+        guard let asked = reading else { return }
         reading = nil
-        if page.newest.epoch != epoch {
-            begin(page.newest.epoch)
-            // Offsets of another epoch than was asked for mean something else.
-            if asked?.offset != 0 { wantsRead = true } else { take(page, now: now) }
-        } else if asked?.epoch == epoch {
-            take(page, now: now)
-        } else {
-            wantsRead = true
-        }
+        read(page, after: asked.offset, in: asked.epoch, now: now)
     }
 
-    /// The engine has answered with all that it has.
-    package mutating func readAll(_ page: GroupPage, now: MonotonicTime) {
-        if page.newest.epoch != epoch { begin(page.newest.epoch) }
-        take(page, now: now)
+    /// The same of an answer that was asked for by the way.
+    ///
+    /// - Parameter askedEpoch: that of the copy when the engine was asked.
+    package mutating func read(
+        _ page: GroupPage,
+        after offset: UInt64,
+        in askedEpoch: UInt64,
+        now: MonotonicTime
+    ) {
+        // Another answer may have come first, and be newer.
+        guard askedEpoch == epoch else {
+            wantsRead = true
+            return
+        }
+        if page.newest.epoch == epoch { return take(page, now: now) }
+        begin(page.newest.epoch)
+        // Behind an offset of the old epoch, some of the new one are left out.
+        if offset == 0 { take(page, now: now) } else { wantsRead = true }
     }
 
     package mutating func readFailed() { reading = nil }
@@ -443,6 +478,9 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
             )
             due.insert(id)
         }
+        let missed = missedInTurn
+        missedInTurn = []
+        for id in missed { self.missed(id) }
         removeThoseThatHaveAll()
     }
 
@@ -453,8 +491,9 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         if behind.cursor < offsetBeforeCopy { (behind.cursor, behind.followsGap) = (offsetBeforeCopy, true) }
         while let message = messages(after: behind.cursor, limit: 1).first, message.offset <= behind.lastOffset {
             behind.followsGap = behind.followsGap || message.followsGap
-            if let key = message.key, newestByKey[key] != message.offset {
-                // A newer one is there.
+            if let key = message.key, let newer = newestByKey[key], newer > message.offset,
+                newer <= behind.lastOffset
+            {
                 behind.cursor = message.offset
                 continue
             }

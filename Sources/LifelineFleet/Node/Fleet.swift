@@ -74,7 +74,8 @@ public final class Fleet: Sendable {
         engine.attach(FleetNode(name: self.nodeName) { [weak self] in self?.received($0) })
     }
 
-    deinit { engine.detach(nodeName) }
+    // Elsewhere, as the engine may be about to tell news.
+    deinit { Task { [engine, nodeName] in engine.detach(nodeName) } }
 
     // MARK: Members
 
@@ -97,9 +98,14 @@ public final class Fleet: Sendable {
             switch directory.withLockedValue({ $0.beginJoin(name, session.id, limit: limit) }) {
             case .tooMany:
                 throw .tooManyGroups(limit)
-            case .member(let node, let changed):
+            case .member(let node, let began, let changed):
                 if let position = node.position(of: session) {
-                    return GroupJoin(position: position, isRecovered: true)
+                    // What came since it is a member is on its way.
+                    guard case .after(let start) = start,
+                        start.epoch != position.epoch || start.epoch == began.epoch && start.offset < began.offset
+                    else { return GroupJoin(position: position, isRecovered: true) }
+                    node.missed(session)
+                    return GroupJoin(position: position, isRecovered: false)
                 }
                 do { try await changed.wait() } catch { throw .cancelled }
             case .wait(let changed):
@@ -125,17 +131,24 @@ public final class Fleet: Sendable {
             directory.withLockedValue { $0.joinFailed(name, session.id) }?.open(with: ())
             throw error
         }
-        let join = await node.join(session, from: start)
-        let (isWanted, changed) = directory.withLockedValue { $0.joined(name, session.id) }
-        changed?.open(with: ())
+        let join: GroupJoin
+        do {
+            join = try await withEngine { try await node.join(session, from: start) }
+        } catch {
+            isGone(session.id, from: name)
+            throw error
+        }
         // Its end, or that it leaves, may have been told before it was a member.
-        if isWanted, !session.hasEnded, !Task.isCancelled { return join }
-        _ = directory.withLockedValue { $0.leave(name, session.id) }
+        let (isWanted, changed) = directory.withLockedValue {
+            $0.joined(name, session.id, at: join.position, isWanted: !session.hasEnded && !Task.isCancelled)
+        }
+        changed?.open(with: ())
+        if isWanted { return join }
         node.remove(session.id)
         throw session.hasEnded ? .sessionEnded : .cancelled
     }
 
-    /// Ends the membership of a session. It may be none. What was pushed before reaches it.
+    /// Ends the membership of a session. It may be none. What was pushed before reaches it, unless it joins again before.
     public func leave(_ group: String, _ session: SessionServerEnd) {
         let name = ExactName(group)
         directory.withLockedValue { $0.leave(name, session.id) }?.leave(session)
@@ -229,9 +242,10 @@ extension Fleet {
             case .ready(let node):
                 return node
             case .loading(let loaded):
-                do { try await loaded.wait().get() } catch let error as FleetError { throw error } catch {
-                    throw .cancelled
-                }
+                let result: Result<Void, FleetError>
+                do { result = try await loaded.wait() } catch { throw .cancelled }
+                // Where the task that has loaded it was cancelled, another one does.
+                if case .failure(let error) = result, error.code != .cancelled { throw error }
             case .unloading(let unloaded):
                 do { try await unloaded.wait() } catch { throw .cancelled }
             case .load(let loaded):

@@ -19,7 +19,8 @@ struct GroupDirectory: Sendable {
     private enum Stage {
         /// Whether it is to leave again at once.
         case joining(isWanted: Bool)
-        case member
+        /// Since the message of this position.
+        case member(began: GroupPosition)
         /// It may get messages yet.
         case leaving
     }
@@ -54,7 +55,7 @@ struct GroupDirectory: Sendable {
         case begin
         case tooMany
         /// It is one already. Where the node has it no more, wait.
-        case member(GroupNode, Latch<Void>)
+        case member(GroupNode, began: GroupPosition, Latch<Void>)
         case wait(Latch<Void>)
         /// It is about to leave: have it removed, and wait.
         case endFirst(GroupNode, Latch<Void>)
@@ -77,21 +78,27 @@ struct GroupDirectory: Sendable {
             guard let node = node(of: group) else { return .wait(membership.changed) }
             switch membership.stage {
             case .joining: return .wait(membership.changed)
-            case .member: return .member(node, membership.changed)
+            case .member(let began): return .member(node, began: began, membership.changed)
             case .leaving: return .endFirst(node, membership.changed)
             }
         }
     }
 
-    /// Returns whether the session is still to be a member, and what to open.
-    mutating func joined(_ group: ExactName, _ session: String) -> (isWanted: Bool, Latch<Void>?) {
-        guard var membership = memberships[session]?[group], case .joining(let isWanted) = membership.stage else {
+    /// Returns whether the session is still to be a member, which is to be removed else, and what to open.
+    mutating func joined(
+        _ group: ExactName,
+        _ session: String,
+        at began: GroupPosition,
+        isWanted: Bool
+    ) -> (isWanted: Bool, Latch<Void>?) {
+        guard var membership = memberships[session]?[group], case .joining(let isStillWanted) = membership.stage else {
             return (false, nil)
         }
         let changed = membership.changed
-        (membership.stage, membership.changed) = (.member, Latch())
+        let isMember = isWanted && isStillWanted
+        (membership.stage, membership.changed) = (isMember ? .member(began: began) : .leaving, Latch())
         memberships[session]?[group] = membership
-        return (isWanted, changed)
+        return (isMember, changed)
     }
 
     /// Returns what to open.

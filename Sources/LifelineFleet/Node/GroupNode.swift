@@ -69,18 +69,25 @@ final class GroupNode: Sendable {
     // MARK: Members
 
     /// Adds a session, which is no member.
-    func join(_ session: SessionServerEnd, from start: GroupStart) async -> GroupJoin {
-        if case .after(let position) = start, !state.withLockedValue({ $0.machine.covers(position) }) {
+    ///
+    /// - Throws: what the engine throws.
+    func join(_ session: SessionServerEnd, from start: GroupStart) async throws -> GroupJoin {
+        if case .after(let position) = start, position.isUnknown(to: self.position) {
             // Another node may have told the client of messages that this one does not have yet.
-            do {
-                let page = try await engine.read(name, after: 0)
-                change { machine, now in machine.readAll(page, now: now) }
-            } catch {
-                readFailed(error)
+            let (present, newest) = (self.position, try await engine.newest(of: [name]))
+            if let newest = newest.first, newest != present {
+                let offset = newest.epoch == present.epoch ? present.offset : 0
+                let page = try await engine.read(name, after: offset)
+                change { machine, now in machine.read(page, after: offset, in: present.epoch, now: now) }
             }
         }
         return change { machine, now in machine.join(session, from: start, now: now) }
     }
+
+    private var position: GroupPosition { state.withLockedValue { $0.machine.position } }
+
+    /// Messages are lost to a member: it is told with its next one.
+    func missed(_ session: SessionServerEnd) { change { machine, _ in machine.missed(session.id) } }
 
     /// Behind which message a member gets the next one; nil where it is none.
     func position(of session: SessionServerEnd) -> GroupPosition? {
@@ -155,17 +162,13 @@ final class GroupNode: Sendable {
             let page = try await engine.read(name, after: offset)
             change { machine, now in machine.read(page, now: now) }
         } catch {
-            readFailed(error)
+            logger.warning(
+                "The engine cannot be read",
+                metadata: ["group": "\(name.escaped(limit: 100))", "error": "\(error)"]
+            )
             // The next comparison, or the next message, has it read again.
             state.withLockedValue { $0.machine.readFailed() }
         }
-    }
-
-    private func readFailed(_ error: any Error) {
-        logger.warning(
-            "The engine cannot be read",
-            metadata: ["group": "\(name.escaped(limit: 100))", "error": "\(error)"]
-        )
     }
 
     /// Offers the messages of a turn to all live members. Returns who could not take one at once, and its offset.
@@ -242,8 +245,12 @@ final class GroupNode: Sendable {
             isRecovered: serving.isRecovered,
             followsGap: serving.followsGap
         )
-        // Interceptors wait, so that all members of such a server are served here.
-        if message.content.delivery.atMostOnce, !session.hasInterceptors { return .passedOver }
+        // Interceptors wait, so that all members of such a server are served here. What tells of a gap is sent anyhow.
+        if message.content.delivery.atMostOnce, !serving.followsGap,
+            serving.isRecovered || !session.hasInterceptors
+        {
+            return .passedOver
+        }
         do throws(SessionError) {
             guard let push = try message.content.push(mark, age: clock.now - message.time) else { return .passedOver }
             try await session.send(push)
@@ -252,4 +259,9 @@ final class GroupNode: Sendable {
             return session.hasEnded || error.code == .cancelled ? nil : .lost
         }
     }
+}
+
+extension GroupPosition {
+    /// Whether a node whose newest message is at another position knows nothing of it.
+    fileprivate func isUnknown(to newest: GroupPosition) -> Bool { epoch != newest.epoch || offset > newest.offset }
 }

@@ -25,16 +25,14 @@ struct GroupKeys: Sendable {
 
     // Byte by byte: characters may be made of several of them, a brace and an accent for example.
 
-    /// Without braces, which would end the name early. Redis takes all else.
+    /// Without braces, which would end the name early, and in ASCII, so that names which look alike are not the same for
+    /// anybody.
     private static func escaped(_ group: String) -> String {
         String(
             decoding: group.utf8.flatMap { byte -> [UInt8] in
-                switch byte {
-                case UInt8(ascii: "%"): Array("%25".utf8)
-                case UInt8(ascii: "{"): Array("%7B".utf8)
-                case UInt8(ascii: "}"): Array("%7D".utf8)
-                default: [byte]
-                }
+                let isPlain = byte < 0x80 && ![UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "}")].contains(byte)
+                if isPlain { return [byte] }
+                return Array("%\(byte < 16 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8)
             },
             as: UTF8.self
         )
@@ -44,7 +42,6 @@ struct GroupKeys: Sendable {
         var bytes: [UInt8] = []
         var rest = name
         while let byte = rest.popFirst() {
-            // Only three bytes are escaped.
             guard byte == UInt8(ascii: "%"),
                 let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
             else {

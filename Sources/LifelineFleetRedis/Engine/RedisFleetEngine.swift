@@ -128,19 +128,20 @@ public final class RedisFleetEngine: FleetEngine {
     /// In a task of its own, as the one that has followed may be cancelled.
     @discardableResult
     private func unfollow(_ channel: ExactName, _ node: String) -> Task<Void, Never> {
-        Task {
-            let isLast = state.withLockedValue { state in
-                state.followers[channel]?.remove(node)
-                guard state.followers[channel]?.isEmpty == true else { return false }
-                state.followers[channel] = nil
-                return true
-            }
+        let isLast = state.withLockedValue { state in
+            state.followers[channel]?.remove(node)
+            guard state.followers[channel]?.isEmpty == true else { return false }
+            state.followers[channel] = nil
+            return true
+        }
+        return Task {
             guard isLast else { return }
             // It ends in any case.
             try? await client.unsubscribe(from: [channel.name])
-            // Another node may follow since.
+            // Somebody may follow it since, and was told nothing for a moment.
             guard state.withLockedValue({ $0.followers[channel] != nil }) else { return }
             try? await client.subscribe(to: [channel.name])
+            for node in Self.followers(of: channel.name, state) { node.receive(.interrupted) }
         }
     }
 

@@ -272,7 +272,9 @@ private final class GroupStory {
             default: .now
             }
         if case .after(let position) = start, !nodes[node].machine.covers(position) {
-            nodes[node].machine.readAll(page(after: 0), now: now)
+            let present = nodes[node].machine.position
+            let offset = present.epoch == epoch ? present.offset : 0
+            nodes[node].machine.read(page(after: offset), after: offset, in: present.epoch, now: now)
         }
         let join = nodes[node].machine.join(GroupScenario.Member(id: lastID), from: start, now: now)
         result.totals.members += 1
