@@ -367,6 +367,48 @@ extension SessionPushes<News>.WithMetadata {
         #expect(told.withLockedValue { $0 } == ["true", "true"])
     }
 
+    /// The server makes the session a member as it begins, and the client asks for what it has missed: whichever comes
+    /// first, nothing is lost in silence.
+    @Test func aClientIsToldWhatItMissesWhereTheServerHasItJoinFirst() async throws {
+        let engine = MemoryFleetEngine()
+        let endpoint = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
+        var configuration = FleetConfiguration()
+        configuration.mayJoin = { _, _ in try await Task.sleep(for: .milliseconds(20)) }
+        configuration.automaticGroups = { _ in ["g"] }
+        let fleets = (0..<2).map { _ in Fleet(engine: engine, configuration: configuration) }
+        var server = SessionServerConfiguration()
+        server.server.shutdownGracePeriod = .zero
+        try await withSessionClient(to: endpoint) { client in
+            let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+            let joined = Latch<Void>()
+            try await withThrowingTaskGroup { tasks in
+                tasks.addTask {
+                    try await client.withGroup("g") { group in
+                        joined.open(with: ())
+                        for try await _ in group.joins {}
+                    }
+                }
+                try await withSessionServer(listeningOn: endpoint, configuration: server, services: [fleets[0]]) { _ in
+                    try await joined.wait()
+                    try await fleets[0].say(["one"])
+                    #expect(try await news.texts(1) == ["1:one"])
+                }
+                try await fleets[1].say(["two"])
+                try await withSessionServer(listeningOn: endpoint, services: [fleets[1]]) { _ in
+                    client.reconnect()
+                    // Until the client has asked.
+                    while fleets[1].memberCount(of: "g") == 0 { try await Task.sleep(for: .milliseconds(1)) }
+                    try await Task.sleep(for: .milliseconds(100))
+                    try await fleets[1].say(["three"])
+                    let text = try await news.texts(1)
+                    #expect(text == ["2r:two"] || text == ["3g:three"])
+                    tasks.cancelAll()
+                    _ = await tasks.nextResult()
+                }
+            }
+        }
+    }
+
     @Test func messagesKeepTheirDelivery() async throws {
         let fleet = openFleet()
         try await fleet.say(["old"], delivery: .expiring(after: .milliseconds(1)))

@@ -218,6 +218,18 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(turn.messages.map(\.followsGap) == [true])
     }
 
+    @Test func messagesThatAreTooOldToBeReadAreToldAsAGap() throws {
+        _ = join(1, from: .now)
+        machine.noted(.init(epoch: 1, offset: 9))
+        #expect(takeWork()?.readAfter == 0)
+        machine.read(GroupPage(newest: .init(epoch: 1, offset: 9), messages: []), now: Self.at(0))
+        #expect(takeWork() == nil)
+        receive(10...11)
+        let turn = try #require(takeTurn())
+        #expect(turn.messages.map(\.offset) == [10, 11])
+        #expect(turn.messages.map(\.followsGap) == [true, false])
+    }
+
     @Test func aReadingThatFailsIsTriedAgainWithTheNextNews() {
         machine.noted(.init(epoch: 1, offset: 2))
         #expect(takeWork()?.readAfter == 0)

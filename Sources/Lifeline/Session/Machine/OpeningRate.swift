@@ -1,10 +1,10 @@
-internal import LifelineCore
+package import LifelineCore
 
 /// How many sessions begin in a second, when more clients come at once: after a restart of the server, say.
 ///
 /// Clients that are too many are told to come back one after the other, at this rate. Nobody's place is kept: where new
 /// clients come meanwhile, some are told a second time.
-struct OpeningRate: Sendable {
+package struct OpeningRate: Sendable {
     /// How long one opening takes of the rate.
     private let interval: Duration
     /// How far openings may be ahead of their rate: a second.
@@ -17,13 +17,13 @@ struct OpeningRate: Sendable {
     private var promisedUntil: MonotonicTime?
 
     /// - Parameter perSecond: at least 1.
-    init(perSecond: Int) {
+    package init(perSecond: Int) {
         interval = .seconds(1) / max(perSecond, 1)
         burst = .seconds(1)
     }
 
     /// Lets a client in, or tells after what pause it is to come back.
-    mutating func admit(now: MonotonicTime) -> Duration? {
+    package mutating func admit(now: MonotonicTime) -> Duration? {
         let admitted = max(admittedUntil ?? now, now) + interval
         if admitted - now <= burst {
             admittedUntil = admitted

@@ -201,6 +201,20 @@ import Testing
         #expect(attempt <= 190)
     }
 
+    /// Clients cut long pauses, each by itself: those that are told of longer ones would all come at once.
+    @Test func noClientIsToldToWaitForMoreThanAMinute() {
+        var rate = OpeningRate(perSecond: 10)
+        let now = MonotonicTime(nanoseconds: 0)
+        let pauses = (0..<5_000).compactMap { _ in rate.admit(now: now) }
+        #expect(pauses.count == 4_990)
+        #expect(pauses.allSatisfy { $0 > .seconds(1) && $0 <= .seconds(60) })
+        // They come back all over that minute.
+        for second in 2..<60 {
+            let count = pauses.count { $0 > .seconds(second - 1) && $0 <= .seconds(second) }
+            #expect(count >= 80 && count <= 100, "in second \(second): \(count)")
+        }
+    }
+
     @Test func versionsAreRefusedBeforeAnythingElse() {
         var registry = registry(limit: 0)
         var hello = ClientOpening.test()
