@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineClientTestSupport
 import LifelineFleet
 import LifelineProtos
 import LifelineRuntime
@@ -17,10 +18,8 @@ let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
 extension SessionServer {
     /// The session of a client's name, once there is one.
     func session(of name: String) async throws -> SessionServerEnd {
-        while true {
-            if let session = session(named: name) { return session }
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        try await until { session(named: name) != nil }
+        return try #require(session(named: name))
     }
 }
 
@@ -224,10 +223,10 @@ extension SessionPushes<News>.WithMetadata {
                 try await fleet.join("g", #require(session))
             }
             let ended = try #require(session)
-            while !fleet.groups(of: ended).isEmpty || fleet.hasGroups { try await Task.sleep(for: .milliseconds(1)) }
+            try await until { fleet.groups(of: ended).isEmpty && !fleet.hasGroups }
             let error = await #expect(throws: FleetError.self) { try await fleet.join("g", ended) }
             #expect(error?.code == .sessionEnded)
-            while fleet.hasGroups { try await Task.sleep(for: .milliseconds(1)) }
+            try await until { !fleet.hasGroups }
         }
     }
 
@@ -239,9 +238,9 @@ extension SessionPushes<News>.WithMetadata {
             try await withSessionClient(to: endpoint, configuration: .named("a")) { client in
                 let news = Sample_Room_V1_RoomClient(client).news.withMetadata
                 let session = try await server.session(of: "a")
-                while fleet.groups(of: session).count < 2 { try await Task.sleep(for: .milliseconds(1)) }
+                try await until { fleet.groups(of: session).count == 2 }
                 // A group that is being joined is listed; pushes reach it from then on that the engine knows of it.
-                while fleet.memberCount(of: "named/a") == 0 { try await Task.sleep(for: .milliseconds(1)) }
+                try await until { fleet.memberCount(of: "named/a") == 1 }
                 try await fleet.say(["to all"], in: "all")
                 try await fleet.say(["to a"], in: "named/a")
                 #expect(try await Set(news.texts(2)) == ["1:to all", "1:to a"])
@@ -367,41 +366,42 @@ extension SessionPushes<News>.WithMetadata {
         #expect(told.withLockedValue { $0 } == ["true", "true"])
     }
 
-    /// The server makes the session a member as it begins, and the client asks for what it has missed: whichever comes
-    /// first, nothing is lost in silence.
+    /// The server makes the session a member as it begins, and the client asks later for what it has missed.
     @Test func aClientIsToldWhatItMissesWhereTheServerHasItJoinFirst() async throws {
         let engine = MemoryFleetEngine()
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
+        let members = NIOLockedValueBox<[Fleet]>([])
+        defer { members.withLockedValue { $0 = [] } }
+        let joinCount = NIOLockedValueBox(0)
         var configuration = FleetConfiguration()
-        configuration.mayJoin = { _, _ in try await Task.sleep(for: .milliseconds(20)) }
         configuration.automaticGroups = { _ in ["g"] }
+        // Once the server has made it a member.
+        configuration.mayJoin = { _, session in
+            try await until { members.withLockedValue { $0.contains { $0.groups(of: session) == ["g"] } } }
+        }
         let fleets = (0..<2).map { _ in Fleet(engine: engine, configuration: configuration) }
+        members.withLockedValue { $0 = fleets }
         var server = SessionServerConfiguration()
         server.server.shutdownGracePeriod = .zero
         try await withSessionClient(to: endpoint) { client in
             let news = Sample_Room_V1_RoomClient(client).news.withMetadata
-            let joined = Latch<Void>()
             try await withThrowingTaskGroup { tasks in
                 tasks.addTask {
                     try await client.withGroup("g") { group in
-                        joined.open(with: ())
-                        for try await _ in group.joins {}
+                        for try await _ in group.joins { joinCount.withLockedValue { $0 += 1 } }
                     }
                 }
                 try await withSessionServer(listeningOn: endpoint, configuration: server, services: [fleets[0]]) { _ in
-                    try await joined.wait()
+                    try await until { joinCount.withLockedValue { $0 } == 1 }
                     try await fleets[0].say(["one"])
                     #expect(try await news.texts(1) == ["1:one"])
                 }
                 try await fleets[1].say(["two"])
                 try await withSessionServer(listeningOn: endpoint, services: [fleets[1]]) { _ in
                     client.reconnect()
-                    // Until the client has asked.
-                    while fleets[1].memberCount(of: "g") == 0 { try await Task.sleep(for: .milliseconds(1)) }
-                    try await Task.sleep(for: .milliseconds(100))
-                    try await fleets[1].say(["three"])
-                    let text = try await news.texts(1)
-                    #expect(text == ["2r:two"] || text == ["3g:three"])
+                    try await until { joinCount.withLockedValue { $0 } == 2 }
+                    try await fleets[1].say(["three", "four"])
+                    #expect(try await news.texts(2) == ["3g:three", "4:four"])
                     tasks.cancelAll()
                     _ = await tasks.nextResult()
                 }
@@ -410,9 +410,16 @@ extension SessionPushes<News>.WithMetadata {
     }
 
     @Test func messagesKeepTheirDelivery() async throws {
-        let fleet = openFleet()
-        try await fleet.say(["old"], delivery: .expiring(after: .milliseconds(1)))
-        try await Task.sleep(for: .milliseconds(5))
+        let clock = ManualClock()
+        let fleet = Fleet(
+            engine: MemoryFleetEngine(clock: clock),
+            nodeName: nil,
+            configuration: FleetConfiguration(),
+            logger: Logger(label: "test"),
+            clock: clock
+        )
+        try await fleet.say(["old"], delivery: .expiring(after: .seconds(1)))
+        clock.advance(by: .seconds(2))
         try await fleet.say(["once"], delivery: .atMostOnce)
         try await fleet.say(["kept"], delivery: .expiring(after: .seconds(100)))
         try await fleet.push(Pushes.news, .with { $0.text = "with" }, to: "g", metadata: ["a": "b"])
@@ -494,7 +501,7 @@ extension SessionPushes<News>.WithMetadata {
                 #expect(fleet.groups(of: session).isEmpty)
                 #expect(fleet.hasGroups)
             }
-            while fleet.hasGroups { try await Task.sleep(for: .milliseconds(1)) }
+            try await until { !fleet.hasGroups }
         }
     }
 
@@ -539,7 +546,7 @@ extension SessionPushes<News>.WithMetadata {
                     }
                 }
                 for number in 0..<3 { fleet.leave("g\(number)", session) }
-                while fleet.hasGroups { try await Task.sleep(for: .milliseconds(1)) }
+                try await until { !fleet.hasGroups }
                 #expect(fleet.groups(of: session).isEmpty)
             }
         }
