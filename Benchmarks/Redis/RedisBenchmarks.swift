@@ -32,7 +32,7 @@ enum RedisBenchmarks {
         }
     }
 
-    /// What is compared: each with the first of its group, which has as many in flight.
+    /// The contenders. Each is compared with the first of its group, which has as many in flight.
     private static let groups: [[Contender]] = [
         [
             .redisBenchmark(connections: 8, inFlight: 16), .redisBenchmark(connections: 1, inFlight: 128),

@@ -10,7 +10,6 @@ import LifelineTesting
 package struct GroupScenario {
     /// What stories had in them.
     package struct Totals: Sendable {
-        package var scenarios: UInt64 = 0
         package var messages = 0
         package var members = 0
         package var deliveries = 0
@@ -20,7 +19,6 @@ package struct GroupScenario {
         package init() {}
 
         package static func += (sum: inout Totals, part: Totals) {
-            sum.scenarios += part.scenarios
             sum.messages += part.messages
             sum.members += part.members
             sum.deliveries += part.deliveries
@@ -117,7 +115,6 @@ private final class GroupStory {
     }
 
     func run() throws(GroupScenario.Violation) {
-        result.totals.scenarios = 1
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             let limit = Int.random(in: 0...2_000, using: &random)
             let machine = GroupScenario.Machine(page(after: 0), keeping: history, slowByteLimit: limit, now: now) {

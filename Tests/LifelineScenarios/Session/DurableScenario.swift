@@ -19,7 +19,6 @@ package final class DurableScenario {
 
     /// What happened, in all.
     package struct Totals: Sendable, Equatable {
-        package var scenarios = 0
         package var messages = 0
         package var processed = 0
         package var kills = 0
@@ -38,7 +37,6 @@ package final class DurableScenario {
         package init() {}
 
         package static func += (sum: inout Totals, more: Totals) {
-            sum.scenarios += more.scenarios
             sum.messages += more.messages
             sum.processed += more.processed
             sum.kills += more.kills
@@ -206,7 +204,6 @@ package final class DurableScenario {
 
     /// Runs it. Once.
     package func run() -> Result {
-        result.totals.scenarios = 1
         for _ in 0..<Int.random(in: 50...400, using: &random) where result.failure == nil { step() }
         if result.failure == nil { settle() }
         client.onActions = { _ in }

@@ -91,7 +91,7 @@ enum GroupBenchmarks {
         }
     }
 
-    /// What clients answer to an empty message.
+    /// Counts the clients that have answered an empty message.
     private struct Answers: SessionService {
         static let method = "g.G/Answer"
         let count = Counter()

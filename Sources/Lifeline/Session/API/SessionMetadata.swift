@@ -4,7 +4,7 @@
 /// Names that begin with `lifeline-` are Lifeline's own.
 public typealias SessionMetadata = [String: String]
 
-/// What the metadata of a push to a group says of the group: its name, and where in it the push has its place.
+/// The entry of the metadata of a push to a group: the place of the push in the group, and the name of the group.
 package enum GroupMetadata {
     /// The key.
     package static let key = "lifeline-group"

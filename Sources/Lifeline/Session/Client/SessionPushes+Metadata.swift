@@ -4,7 +4,7 @@ public import LifelineMessages
 public struct SessionPush<Message: DelimitedMessage>: Sendable {
     /// The message.
     public let message: Message
-    /// What the server has sent beside it.
+    /// The metadata that the server has sent with it.
     public let metadata: SessionMetadata
 }
 

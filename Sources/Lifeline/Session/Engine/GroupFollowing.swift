@@ -1,6 +1,6 @@
 package import LifelineRuntime
 
-/// What it means to follow a group.
+/// The answer to a client that begins to follow a group.
 package enum GroupFollowing: Sendable {
     case begun
     /// The client follows it already.

@@ -26,7 +26,7 @@ extension SessionEngine {
 
     @inline(never)
     private func notePlace(_ message: InboundMessage, _ state: inout State) {
-        // What is sent at most once may overtake others.
+        // A push that is sent at most once may overtake others.
         guard message.kind == .push, let mark = message.metadata[GroupMetadata.key],
             let (group, place) = GroupMetadata.parts(of: mark)
         else { return }

@@ -1,6 +1,6 @@
 // Pushes that do not wait, to many sessions at once.
 extension SessionServerEnd {
-    /// What became of a push that was offered.
+    /// The answer to a push that was offered.
     package enum Offer: Sendable {
         /// It is accepted, or its delivery let it be dropped.
         case accepted
