@@ -235,6 +235,630 @@ public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
+/// What a node tells another one.
+public struct Lifeline_Fleet_V1_NodeMessage: LifelineMessages.Message {
+    public var handOver: Lifeline_Fleet_V1_HandOver {
+        _read { yield Lifeline_Fleet_V1_HandOver(_reading: _message.pointee.content_case.rawValue == 1 ? _message.pointee.hand_over : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
+    }
+
+    public var handedOver: Lifeline_Fleet_V1_HandedOver {
+        _read { yield Lifeline_Fleet_V1_HandedOver(_reading: _message.pointee.content_case.rawValue == 2 ? _message.pointee.handed_over : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
+    }
+
+    public var content: OneOf_Content? {
+        get {
+            switch _message.pointee.content_case.rawValue {
+            case 1: .handOver(Lifeline_Fleet_V1_HandOver(_reading: _message.pointee.hand_over, in: _message.untyped))
+            case 2: .handedOver(Lifeline_Fleet_V1_HandedOver(_reading: _message.pointee.handed_over, in: _message.untyped))
+            default: nil
+            }
+        }
+        set {
+            switch newValue {
+            case .handOver(let value)?: self.handOver = value
+            case .handedOver(let value)?: self.handedOver = value
+            case nil: _mutableFields().pointee.content_case.rawValue = 0
+            }
+        }
+    }
+
+    /// What `content` can hold.
+    public enum OneOf_Content: Hashable, Sendable {
+        case handOver(Lifeline_Fleet_V1_HandOver)
+        case handedOver(Lifeline_Fleet_V1_HandedOver)
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__NodeMessage
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__node_message__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// The client of a session is at this node: leave the session in the engine.
+public struct Lifeline_Fleet_V1_HandOver: LifelineMessages.Message {
+    public var sessionID: [UInt8] {
+        get { _message.untyped.bytes(_message.pointee.session_id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+    }
+    /// Calls `body` with the bytes of `sessionID`, without a copy.
+    public func withSessionIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withSpan(_message.pointee.session_id, body)
+    }
+
+    public var token: [UInt8] {
+        get { _message.untyped.bytes(_message.pointee.token) }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
+    }
+    /// Calls `body` with the bytes of `token`, without a copy.
+    public func withTokenSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withSpan(_message.pointee.token, body)
+    }
+
+    /// That of the client's hello.
+    public var attempt: UInt64 {
+        get { _message.pointee.attempt }
+        set { _mutableFields().pointee.attempt = newValue }
+        _modify { yield &_mutableFields().pointee.attempt }
+    }
+
+    /// Who the client is. Absent: nobody in particular.
+    public var subject: String {
+        get { _message.pointee.has_subject_case.rawValue == 4 ? _message.untyped.string(_message.pointee.subject) : "" }
+        set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
+    }
+    /// Whether `subject` is set.
+    public var hasSubject: Bool { _message.pointee.has_subject_case.rawValue == 4 }
+    /// Forgets `subject`; it then reads as its default.
+    public mutating func clearSubject() { _mutableFields().pointee.has_subject_case.rawValue = 0 }
+    /// Calls `body` with the text of `subject`, without a copy.
+    public func withSubjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.pointee.has_subject_case.rawValue == 4 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.subject, body)
+    }
+
+    /// Who wants to know.
+    public var node: String {
+        get { _message.untyped.string(_message.pointee.node) }
+        set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
+    }
+    /// Calls `body` with the text of `node`, without a copy.
+    public func withNodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withUTF8Span(_message.pointee.node, body)
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__HandOver
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__hand_over__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// The answer. A lost one does no harm, as the node looks into the engine again.
+public struct Lifeline_Fleet_V1_HandedOver: LifelineMessages.Message {
+    public var sessionID: [UInt8] {
+        get { _message.untyped.bytes(_message.pointee.session_id) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+    }
+    /// Calls `body` with the bytes of `sessionID`, without a copy.
+    public func withSessionIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withSpan(_message.pointee.session_id, body)
+    }
+
+    public var attempt: UInt64 {
+        get { _message.pointee.attempt }
+        set { _mutableFields().pointee.attempt = newValue }
+        _modify { yield &_mutableFields().pointee.attempt }
+    }
+
+    public var result: Lifeline_Fleet_V1_HandedOver.Result {
+        get { Lifeline_Fleet_V1_HandedOver.Result._load(_message.pointee.result) }
+        set { _mutableFields().pointee.result = newValue._cValue }
+    }
+
+    public enum Result: LifelineMessages.ProtobufEnum {
+        /// The session is in the engine.
+        case parked // = 0
+        /// The node does not have it.
+        case unknown // = 1
+        /// A newer connection has it.
+        case stale // = 2
+        /// Something of it goes on at the node.
+        case busy // = 3
+        /// A number that the .proto file does not declare.
+        case UNRECOGNIZED(Int)
+
+        public init() { self = .parked }
+
+        public init?(rawValue: Int) {
+            switch rawValue {
+            case 0: self = .parked
+            case 1: self = .unknown
+            case 2: self = .stale
+            case 3: self = .busy
+            default: self = .UNRECOGNIZED(rawValue)
+            }
+        }
+
+        public var rawValue: Int {
+            switch self {
+            case .parked: 0
+            case .unknown: 1
+            case .stale: 2
+            case .busy: 3
+            case .UNRECOGNIZED(let rawValue): rawValue
+            }
+        }
+
+        public static let allCases: [Self] = [.parked, .unknown, .stale, .busy]
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__HandedOver
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__handed_over__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// A session that is at no node: all that the next one needs to go on with it.
+public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
+    /// 1. A node that knows no such state takes the session for lost.
+    public var format: UInt32 {
+        get { _message.pointee.format }
+        set { _mutableFields().pointee.format = newValue }
+        _modify { yield &_mutableFields().pointee.format }
+    }
+
+    /// Who its client is. Absent: nobody in particular.
+    public var subject: String {
+        get { _message.pointee.has_subject_case.rawValue == 2 ? _message.untyped.string(_message.pointee.subject) : "" }
+        set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
+    }
+    /// Whether `subject` is set.
+    public var hasSubject: Bool { _message.pointee.has_subject_case.rawValue == 2 }
+    /// Forgets `subject`; it then reads as its default.
+    public mutating func clearSubject() { _mutableFields().pointee.has_subject_case.rawValue = 0 }
+    /// Calls `body` with the text of `subject`, without a copy.
+    public func withSubjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.pointee.has_subject_case.rawValue == 2 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+        return try _message.untyped.withUTF8Span(_message.pointee.subject, body)
+    }
+
+    public var clientTerms: Lifeline_Fleet_V1_ParkedSession.Terms {
+        _read { yield Lifeline_Fleet_V1_ParkedSession.Terms(_reading: _message.pointee.client_terms, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
+    }
+    /// Whether `clientTerms` is set.
+    public var hasClientTerms: Bool { _message.pointee.client_terms != nil }
+    /// Forgets `clientTerms`; it then reads as its default.
+    public mutating func clearClientTerms() { _mutableFields().pointee.client_terms = nil }
+
+    /// Those of the servers so far.
+    public var serverTerms: Lifeline_Fleet_V1_ParkedSession.Terms {
+        _read { yield Lifeline_Fleet_V1_ParkedSession.Terms(_reading: _message.pointee.server_terms, in: _message.untyped) }
+        set { _message.untyped[message: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
+    }
+    /// Whether `serverTerms` is set.
+    public var hasServerTerms: Bool { _message.pointee.server_terms != nil }
+    /// Forgets `serverTerms`; it then reads as its default.
+    public mutating func clearServerTerms() { _mutableFields().pointee.server_terms = nil }
+
+    public var ordinary: Lifeline_Fleet_V1_ParkedSession.Lane {
+        _read { yield Lifeline_Fleet_V1_ParkedSession.Lane(_reading: _message.pointee.ordinary, in: _message.untyped) }
+        set { _message.untyped[message: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 4, of: Self._table] }
+    }
+    /// Whether `ordinary` is set.
+    public var hasOrdinary: Bool { _message.pointee.ordinary != nil }
+    /// Forgets `ordinary`; it then reads as its default.
+    public mutating func clearOrdinary() { _mutableFields().pointee.ordinary = nil }
+
+    public var urgent: Lifeline_Fleet_V1_ParkedSession.Lane {
+        _read { yield Lifeline_Fleet_V1_ParkedSession.Lane(_reading: _message.pointee.urgent, in: _message.untyped) }
+        set { _message.untyped[message: 5, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 5, of: Self._table] }
+    }
+    /// Whether `urgent` is set.
+    public var hasUrgent: Bool { _message.pointee.urgent != nil }
+    /// Forgets `urgent`; it then reads as its default.
+    public mutating func clearUrgent() { _mutableFields().pointee.urgent = nil }
+
+    /// Pushes that were accepted, and wait for credit.
+    public var waiting: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.WaitingPush> {
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.WaitingPush>(_in: _message.untyped, _message.pointee.waiting, count: _message.pointee.n_waiting) }
+        set { _message.untyped[collection: 6, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
+    }
+
+    /// What servers push, by the methods' numbers from 1 on.
+    public var serverMethods: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ServerMethod> {
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ServerMethod>(_in: _message.untyped, _message.pointee.server_methods, count: _message.pointee.n_server_methods) }
+        set { _message.untyped[collection: 7, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
+    }
+
+    /// What the client has named, by the methods' numbers from 1 on.
+    public var clientMethods: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ClientMethod> {
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ClientMethod>(_in: _message.untyped, _message.pointee.client_methods, count: _message.pointee.n_client_methods) }
+        set { _message.untyped[collection: 8, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
+    }
+
+    /// How many frames have come in each lane. All were processed.
+    public var received: UInt64 {
+        get { _message.pointee.received }
+        set { _mutableFields().pointee.received = newValue }
+        _modify { yield &_mutableFields().pointee.received }
+    }
+
+    public var urgentReceived: UInt64 {
+        get { _message.pointee.urgent_received }
+        set { _mutableFields().pointee.urgent_received = newValue }
+        _modify { yield &_mutableFields().pointee.urgent_received }
+    }
+
+    /// The highest place that the client has said to have received in an opening.
+    public var clientReceived: UInt64 {
+        get { _message.pointee.client_received }
+        set { _mutableFields().pointee.client_received = newValue }
+        _modify { yield &_mutableFields().pointee.client_received }
+    }
+
+    public var memberships: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.Membership> {
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.Membership>(_in: _message.untyped, _message.pointee.memberships, count: _message.pointee.n_memberships) }
+        set { _message.untyped[collection: 12, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 12, of: Self._table] }
+    }
+
+    public struct Terms: LifelineMessages.Message {
+        public var windowFrames: UInt32 {
+            get { _message.pointee.window_frames }
+            set { _mutableFields().pointee.window_frames = newValue }
+            _modify { yield &_mutableFields().pointee.window_frames }
+        }
+
+        public var windowBytes: UInt64 {
+            get { _message.pointee.window_bytes }
+            set { _mutableFields().pointee.window_bytes = newValue }
+            _modify { yield &_mutableFields().pointee.window_bytes }
+        }
+
+        public var credit: UInt64 {
+            get { _message.pointee.credit }
+            set { _mutableFields().pointee.credit = newValue }
+            _modify { yield &_mutableFields().pointee.credit }
+        }
+
+        public var maximumRequests: UInt32 {
+            get { _message.pointee.maximum_requests }
+            set { _mutableFields().pointee.maximum_requests = newValue }
+            _modify { yield &_mutableFields().pointee.maximum_requests }
+        }
+
+        public var maximumFrame: UInt32 {
+            get { _message.pointee.maximum_frame }
+            set { _mutableFields().pointee.maximum_frame = newValue }
+            _modify { yield &_mutableFields().pointee.maximum_frame }
+        }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__terms_x46d3edca__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    /// The frames of a lane to the client that it has not acknowledged.
+    public struct Lane: LifelineMessages.Message {
+        /// The place of the next frame.
+        public var next: UInt64 {
+            get { _message.pointee.next }
+            set { _mutableFields().pointee.next = newValue }
+            _modify { yield &_mutableFields().pointee.next }
+        }
+
+        /// The place behind the last one that was sent.
+        public var sentEnd: UInt64 {
+            get { _message.pointee.sent_end }
+            set { _mutableFields().pointee.sent_end = newValue }
+            _modify { yield &_mutableFields().pointee.sent_end }
+        }
+
+        /// In the order of their places.
+        public var frames: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.Frame> {
+            _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.Frame>(_in: _message.untyped, _message.pointee.frames, count: _message.pointee.n_frames) }
+            set { _message.untyped[collection: 2, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[collection: 2, of: Self._table] }
+        }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__lane_xc299b90d__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    public struct Frame: LifelineMessages.Message {
+        public var place: UInt64 {
+            get { _message.pointee.place }
+            set { _mutableFields().pointee.place = newValue }
+            _modify { yield &_mutableFields().pointee.place }
+        }
+
+        /// With its length in front.
+        public var bytes: [UInt8] {
+            get { _message.untyped.bytes(_message.pointee.bytes) }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
+        }
+        /// Calls `body` with the bytes of `bytes`, without a copy.
+        public func withBytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withSpan(_message.pointee.bytes, body)
+        }
+
+        /// The message may be left out. Absent, as the others: it goes as it is.
+        public var promise: Lifeline_Fleet_V1_ParkedSession.Promise {
+            _read { yield Lifeline_Fleet_V1_ParkedSession.Promise(_reading: _message.pointee.role_case.rawValue == 3 ? _message.pointee.promise : nil, in: _message.untyped) }
+            set { _message.untyped[message: 2, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
+        }
+
+        /// It is the name of a method.
+        public var isMethod: Bool {
+            get { _message.pointee.role_case.rawValue == 4 ? _message.pointee.is_method != 0 : false }
+            set {
+                let fields = _mutableFields()
+                fields.pointee.role_case.rawValue = 4
+                fields.pointee.is_method = newValue ? 1 : 0
+            }
+        }
+
+        /// It only has its place.
+        public var isBlank: Bool {
+            get { _message.pointee.role_case.rawValue == 5 ? _message.pointee.is_blank != 0 : false }
+            set {
+                let fields = _mutableFields()
+                fields.pointee.role_case.rawValue = 5
+                fields.pointee.is_blank = newValue ? 1 : 0
+            }
+        }
+
+        public var role: OneOf_Role? {
+            get {
+                switch _message.pointee.role_case.rawValue {
+                case 3: .promise(Lifeline_Fleet_V1_ParkedSession.Promise(_reading: _message.pointee.promise, in: _message.untyped))
+                case 4: .isMethod(self.isMethod)
+                case 5: .isBlank(self.isBlank)
+                default: nil
+                }
+            }
+            set {
+                switch newValue {
+                case .promise(let value)?: self.promise = value
+                case .isMethod(let value)?: self.isMethod = value
+                case .isBlank(let value)?: self.isBlank = value
+                case nil: _mutableFields().pointee.role_case.rawValue = 0
+                }
+            }
+        }
+
+        /// What `role` can hold.
+        public enum OneOf_Role: Hashable, Sendable {
+            /// The message may be left out. Absent, as the others: it goes as it is.
+            case promise(Lifeline_Fleet_V1_ParkedSession.Promise)
+            /// It is the name of a method.
+            case isMethod(Bool)
+            /// It only has its place.
+            case isBlank(Bool)
+        }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__frame_x18ab276c__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    /// What was promised of a message, beside that it comes once and in order.
+    public struct Promise: LifelineMessages.Message {
+        public var key: String {
+            get { _message.pointee.has_key_case.rawValue == 1 ? _message.untyped.string(_message.pointee.key) : "" }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+        }
+        /// Whether `key` is set.
+        public var hasKey: Bool { _message.pointee.has_key_case.rawValue == 1 }
+        /// Forgets `key`; it then reads as its default.
+        public mutating func clearKey() { _mutableFields().pointee.has_key_case.rawValue = 0 }
+        /// Calls `body` with the text of `key`, without a copy.
+        public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _message.pointee.has_key_case.rawValue == 1 else { return try _message.untyped.withUTF8Span(ofDefault: "", body) }
+            return try _message.untyped.withUTF8Span(_message.pointee.key, body)
+        }
+
+        /// How long it was worth sending when the session was parked. Absent: for ever.
+        public var nanosecondsLeft: UInt64 {
+            get { _message.pointee.has_nanoseconds_left_case.rawValue == 2 ? _message.pointee.nanoseconds_left : 0 }
+            set {
+                let fields = _mutableFields()
+                fields.pointee.has_nanoseconds_left_case.rawValue = 2
+                fields.pointee.nanoseconds_left = newValue
+            }
+        }
+        /// Whether `nanosecondsLeft` is set.
+        public var hasNanosecondsLeft: Bool { _message.pointee.has_nanoseconds_left_case.rawValue == 2 }
+        /// Forgets `nanosecondsLeft`; it then reads as its default.
+        public mutating func clearNanosecondsLeft() { _mutableFields().pointee.has_nanoseconds_left_case.rawValue = 0 }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__PromiseX08990184
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__promise_x08990184__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    public struct WaitingPush: LifelineMessages.Message {
+        public var method: String {
+            get { _message.untyped.string(_message.pointee.method) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+        }
+        /// Calls `body` with the text of `method`, without a copy.
+        public func withMethodUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withUTF8Span(_message.pointee.method, body)
+        }
+
+        /// Encoded fields of a push beside its message.
+        public var fields: [UInt8] {
+            get { _message.untyped.bytes(_message.pointee.fields) }
+            set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
+        }
+        /// Calls `body` with the bytes of `fields`, without a copy.
+        public func withFieldsSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withSpan(_message.pointee.fields, body)
+        }
+
+        public var payload: [UInt8] {
+            get { _message.untyped.bytes(_message.pointee.payload) }
+            set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
+        }
+        /// Calls `body` with the bytes of `payload`, without a copy.
+        public func withPayloadSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withSpan(_message.pointee.payload, body)
+        }
+
+        public var promise: Lifeline_Fleet_V1_ParkedSession.Promise {
+            _read { yield Lifeline_Fleet_V1_ParkedSession.Promise(_reading: _message.pointee.promise, in: _message.untyped) }
+            set { _message.untyped[message: 3, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 3, of: Self._table] }
+        }
+        /// Whether `promise` is set.
+        public var hasPromise: Bool { _message.pointee.promise != nil }
+        /// Forgets `promise`; it then reads as its default.
+        public mutating func clearPromise() { _mutableFields().pointee.promise = nil }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    public struct ServerMethod: LifelineMessages.Message {
+        public var name: String {
+            get { _message.untyped.string(_message.pointee.name) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+        }
+        /// Calls `body` with the text of `name`, without a copy.
+        public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withUTF8Span(_message.pointee.name, body)
+        }
+
+        public var granted: UInt64 {
+            get { _message.pointee.granted }
+            set { _mutableFields().pointee.granted = newValue }
+            _modify { yield &_mutableFields().pointee.granted }
+        }
+
+        public var used: UInt64 {
+            get { _message.pointee.used }
+            set { _mutableFields().pointee.used = newValue }
+            _modify { yield &_mutableFields().pointee.used }
+        }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__server_method_xcd405c15__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    public struct ClientMethod: LifelineMessages.Message {
+        public var name: String {
+            get { _message.untyped.string(_message.pointee.name) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+        }
+        /// Calls `body` with the text of `name`, without a copy.
+        public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withUTF8Span(_message.pointee.name, body)
+        }
+
+        public var received: UInt64 {
+            get { _message.pointee.received }
+            set { _mutableFields().pointee.received = newValue }
+            _modify { yield &_mutableFields().pointee.received }
+        }
+
+        public var told: UInt64 {
+            get { _message.pointee.told }
+            set { _mutableFields().pointee.told = newValue }
+            _modify { yield &_mutableFields().pointee.told }
+        }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__client_method_x61910539__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    /// A group that the session is a member of.
+    public struct Membership: LifelineMessages.Message {
+        public var group: String {
+            get { _message.untyped.string(_message.pointee.group) }
+            set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+        }
+        /// Calls `body` with the text of `group`, without a copy.
+        public func withGroupUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            return try _message.untyped.withUTF8Span(_message.pointee.group, body)
+        }
+
+        /// Behind which message the next one comes.
+        public var position: Lifeline_Fleet_V1_Position {
+            _read { yield Lifeline_Fleet_V1_Position(_reading: _message.pointee.position, in: _message.untyped) }
+            set { _message.untyped[message: 1, of: Self._table] = newValue }
+            @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
+        }
+        /// Whether `position` is set.
+        public var hasPosition: Bool { _message.pointee.position != nil }
+        /// Forgets `position`; it then reads as its default.
+        public mutating func clearPosition() { _mutableFields().pointee.position = nil }
+
+        /// Whether messages before that one are lost, and the client was not told.
+        public var followsGap: Bool {
+            get { _message.pointee.follows_gap != 0 }
+            set { _mutableFields().pointee.follows_gap = newValue ? 1 : 0 }
+        }
+
+        public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__membership_x2a532cbf__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__parked_session__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
 /// What a client asks a server for. Messages to a group are pushes of the application's own methods. The metadata of such
 /// a push has the key "lifeline-group", and as its value, with a space in between, the push's place and the group's name:
 ///

@@ -50,7 +50,7 @@ package final class CuttingRelay: Sendable {
 
     package let port: Int
     private let listener: RawSocket
-    private let serverPort: Int
+    private let serverPort: NIOLockedValueBox<Int>
     private let nextCut: @Sendable () async -> Cut?
     private let observe: @Sendable (Event) -> Void
     private let state = NIOLockedValueBox(State())
@@ -66,7 +66,7 @@ package final class CuttingRelay: Sendable {
     ) async throws {
         listener = try await RawSocket.listen(port: port)
         self.port = listener.port
-        self.serverPort = serverPort
+        self.serverPort = NIOLockedValueBox(serverPort)
         self.nextCut = nextCut
         self.observe = observe
     }
@@ -125,6 +125,14 @@ package final class CuttingRelay: Sendable {
         for passage in state.withLockedValue({ Array($0.passages.values) }) { passage.withLockedValue { $0.hurry() } }
     }
 
+    /// Leads connections to another server from now on.
+    package func redirect(to port: Int) { serverPort.withLockedValue { $0 = port } }
+
+    /// Resets all connections at once.
+    package func reset() {
+        for socket in state.withLockedValue({ Array($0.sockets.values) }) { try? socket.reset() }
+    }
+
     private func accept() async {
         await withDiscardingTaskGroup { group in
             while let client = try? await listener.accept(), !state.withLockedValue({ $0.isStopped }) {
@@ -135,18 +143,15 @@ package final class CuttingRelay: Sendable {
     }
 
     private func stop() async {
-        let sockets = state.withLockedValue { state in
-            state.isStopped = true
-            return Array(state.sockets.values)
-        }
-        for socket in sockets { try? socket.reset() }
+        state.withLockedValue { $0.isStopped = true }
+        reset()
         // Wakes who waits for a client.
         _ = try? await RawSocket.connect(toPort: port)
     }
 
     private func serve(_ client: RawSocket) async {
         observe(.accepted)
-        guard let server = try? await RawSocket.connect(toPort: serverPort) else { return observe(.ended(nil)) }
+        guard let server = try? await RawSocket.connect(toPort: serverPort.withLockedValue { $0 }) else { return observe(.ended(nil)) }
         let isStopped = state.withLockedValue { state in
             for socket in [client, server] { state.sockets[ObjectIdentifier(socket)] = socket }
             return state.isStopped

@@ -17,6 +17,7 @@ import Testing
         #expect(totals.gaps > 100)
         #expect(totals.members > 500)
         #expect(totals.lostHistories > 10)
+        #expect(totals.moves > 50)
     }
 
     @Test func oneSeedGivesOneTrace() {

@@ -13,7 +13,8 @@ enum GroupSoak {
         }
         return await soak.run(below: count, "group", progress: progress) { totals in
             "\(totals.messages) messages, \(totals.members) members, \(totals.deliveries) deliveries, "
-                + "\(totals.gaps) of them behind a gap, \(totals.lostHistories) lost histories"
+                + "\(totals.gaps) of them behind a gap, \(totals.lostHistories) lost histories, "
+                + "\(totals.moves) moves"
         }
     }
 

@@ -44,6 +44,32 @@ public protocol FleetEngine: Sendable {
 
     /// Returns those of the nodes that count as alive.
     func liveNodes(among nodes: [String]) async throws -> Set<String>
+
+    // MARK: Sessions
+
+    /// A node has these sessions, for so long from now on. Those that another node has, or that are on their way, stay as
+    /// they are.
+    func claim(_ sessions: [FleetSession], for node: String, lifetime: Duration) async throws
+
+    /// Leaves the state of a node's session for who takes it, for so long. Where another node has the session, nothing
+    /// happens: it has been left before. Doing it again does no harm.
+    func park(_ state: [UInt8], of session: FleetSession, by node: String, lifetime: Duration) async throws
+
+    /// Asks for a session. A state that was left is this node's, until another one asks for it with a higher attempt. It is
+    /// to be used only once it is confirmed. Asking again with the same attempt does no harm.
+    func take(_ session: FleetSession, for node: String) async throws -> FleetTake
+
+    /// The state that a node has taken is used from now on, and forgotten. Returns false where another one has asked for it
+    /// since. Confirming again does no harm.
+    func confirm(_ session: FleetSession, by node: String, lifetime: Duration) async throws -> Bool
+
+    /// A node's session is over.
+    func forget(_ session: FleetSession, by node: String) async throws
+
+    // MARK: Nodes
+
+    /// Tells a node something. Returns whether it listens; what it is told may be lost nevertheless.
+    func tell(_ message: [UInt8], to node: String) async throws -> Bool
 }
 
 /// A process of a fleet, as its engine knows it.
@@ -63,7 +89,9 @@ public struct FleetNode: Sendable {
 public enum FleetNews: Sendable {
     /// A group has a new message.
     case message([UInt8], at: GroupPosition, in: String)
-    /// News may have been lost: compare all groups.
+    /// Another node has told this one something.
+    case told([UInt8])
+    /// News may have been lost, and what the engine has: compare all groups, and claim all sessions again.
     case interrupted
 }
 

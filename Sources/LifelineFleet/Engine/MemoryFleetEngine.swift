@@ -75,6 +75,7 @@ public final class MemoryFleetEngine: FleetEngine {
     let clock: any ClientClock
     /// Until when nodes count as alive.
     let leases = NIOLockedValueBox<[String: MonotonicTime]>([:])
+    let sessions = NIOLockedValueBox(MemorySessions())
     private let state: NIOLockedValueBox<State>
 
     /// Makes an engine without any groups.
@@ -94,6 +95,12 @@ public final class MemoryFleetEngine: FleetEngine {
             state.nodes[node] = nil
             for group in state.groups.keys { state.groups[group]?.followers.remove(node) }
         }
+    }
+
+    public func tell(_ message: [UInt8], to node: String) async throws -> Bool {
+        guard let node = state.withLockedValue({ $0.nodes[node] }) else { return false }
+        node.receive(.told(message))
+        return true
     }
 
     public func run(_ node: String) async throws { try await Latch<Void>().wait() }

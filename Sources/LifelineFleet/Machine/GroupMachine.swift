@@ -84,6 +84,16 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         case passedOver
     }
 
+    /// Where a member is that is none any more.
+    package struct Left: Sendable, Equatable {
+        /// Behind which message it would get the next one.
+        package var position: GroupPosition
+        /// Whether messages before that one are lost to it, and it was not told.
+        package var followsGap: Bool
+        /// Whether the turn is still with it.
+        fileprivate var isInTurn: Bool
+    }
+
     /// What the driver is to do.
     package struct Work: Sendable {
         /// Offer these to all, and tell `turnEnded`.
@@ -142,6 +152,8 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     /// Live ones that leave.
     private var leaving: Set<MemberID> = []
     private var gone: [MemberID] = []
+    /// Those of which the driver has not taken it.
+    private var left: [MemberID: Left] = [:]
 
     /// - Parameters:
     ///   - page: all that the engine has of the group.
@@ -180,7 +192,14 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     // MARK: Members
 
     /// Adds a member, which is none yet.
-    package mutating func join(_ member: Member, from start: GroupStart, now: MonotonicTime) -> GroupJoin {
+    ///
+    /// - Parameter isReturning: whether it was one until now, at another node, so that nothing is recovered history to it.
+    package mutating func join(
+        _ member: Member,
+        from start: GroupStart,
+        isReturning: Bool = false,
+        now: MonotonicTime
+    ) -> GroupJoin {
         precondition(standings[member.id] == nil, "a member joins twice")
         forgetOld(now: now)
         switch start {
@@ -191,7 +210,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
             add(member, Behind(cursor: offsetBeforeCopy, recoveredThrough: newest))
             return GroupJoin(position: GroupPosition(epoch: epoch, offset: offsetBeforeCopy), isRecovered: true)
         case .after(let position) where covers(position):
-            add(member, Behind(cursor: position.offset, recoveredThrough: newest))
+            add(member, Behind(cursor: position.offset, recoveredThrough: isReturning ? 0 : newest))
             return GroupJoin(position: position, isRecovered: true)
         case .after:
             add(member, Behind(cursor: newest, followsGap: true))
@@ -277,6 +296,21 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     /// A member is gone.
     package mutating func remove(_ id: MemberID) {
         guard let standing = standings.removeValue(forKey: id) else { return }
+        switch standing {
+        case .live(let index):
+            let offset = max(live[index].skipThrough, turnStart.map { $0 - 1 } ?? lastOffsetInTurns)
+            left[id] = Left(
+                position: GroupPosition(epoch: epoch, offset: offset),
+                followsGap: missedInTurn.contains(id),
+                isInTurn: turnStart != nil
+            )
+        case .behind(_, let behind):
+            left[id] = Left(
+                position: GroupPosition(epoch: epoch, offset: behind.cursor),
+                followsGap: behind.followsGap,
+                isInTurn: false
+            )
+        }
         due.remove(id)
         waiting.remove(id)
         dueAfterTurn.remove(id)
@@ -285,6 +319,9 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         gone.append(id)
         if case .live(let index) = standing { removeLive(at: index) }
     }
+
+    /// Takes where a member is that is gone, once nothing is sent to it any more.
+    package mutating func takeLeft(_ id: MemberID) -> Left? { left.removeValue(forKey: id) }
 
     private mutating func removeLive(at index: Int) {
         live.swapAt(index, live.count - 1)
@@ -358,6 +395,10 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
             if behind.lastOffset < .max { remove(id) }
         }
         for index in live.indices { live[index].skipThrough = 0 }
+        for id in left.keys {
+            left[id]?.position = GroupPosition(epoch: epoch, offset: 0)
+            left[id]?.followsGap = true
+        }
         for id in leaving { remove(id) }
     }
 
@@ -461,6 +502,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         turnStart = nil
         due.formUnion(dueAfterTurn)
         dueAfterTurn = []
+        leftInTurn(turn, blocked)
         for (id, offset) in blocked {
             guard case .live(let index)? = standings[id] else { continue }
             let present = live[index]
@@ -482,6 +524,20 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         missedInTurn = []
         for id in missed { self.missed(id) }
         removeThoseThatHaveAll()
+    }
+
+    /// Those who have left since a turn began have got its messages, up to the one that they could not take.
+    private mutating func leftInTurn(_ turn: Turn, _ blocked: [(id: MemberID, offset: UInt64)]) {
+        guard !left.isEmpty, let last = turn.messages.last else { return }
+        let ends = Dictionary(blocked.map { ($0.id, $0.offset - 1) }, uniquingKeysWith: min)
+        for (id, place) in left where place.isInTurn {
+            left[id]?.isInTurn = false
+            guard place.position.epoch == turn.epoch else { continue }
+            left[id]?.position = GroupPosition(
+                epoch: turn.epoch,
+                offset: max(place.position.offset, ends[id] ?? last.offset)
+            )
+        }
     }
 
     /// The next message for a member that is served; nil: it is live again, waits for the next message, or has left.
@@ -531,7 +587,9 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
 
     /// A member was served.
     package mutating func served(_ id: MemberID, _ serving: Serving, _ result: Served) {
-        guard case .behind(let member, var behind)? = standings[id], serving.epoch == epoch else { return }
+        guard case .behind(let member, var behind)? = standings[id], serving.epoch == epoch else {
+            return leftServed(id, serving, result)
+        }
         behind.cursor = max(behind.cursor, serving.message.offset)
         switch result {
         case .sent: behind.followsGap = false
@@ -539,5 +597,17 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         case .passedOver: break
         }
         standings[id] = .behind(member, behind)
+    }
+
+    /// One that has left was served before that.
+    private mutating func leftServed(_ id: MemberID, _ serving: Serving, _ result: Served) {
+        guard var place = left[id], place.position.epoch == serving.epoch else { return }
+        place.position = GroupPosition(epoch: epoch, offset: max(place.position.offset, serving.message.offset))
+        switch result {
+        case .sent: place.followsGap = false
+        case .lost: place.followsGap = true
+        case .passedOver: break
+        }
+        left[id] = place
     }
 }

@@ -31,12 +31,15 @@ public final class Fleet: Sendable {
 
     let configuration: FleetConfiguration
     let directory = NIOLockedValueBox(GroupDirectory())
+    let transfers = NIOLockedValueBox(SessionTransfers())
     let clock: any ClientClock
     private let log: LimitedLog
     /// Rings when groups are to be compared at once.
     private let bell = Doorbell()
     /// Rings when the engine may have lost this node's lease.
     let leaseBell = Doorbell()
+    /// Rings when the engine may have lost which sessions this node has.
+    let claimBell = Doorbell()
 
     var logger: Logger { log.logger }
 
@@ -91,6 +94,16 @@ public final class Fleet: Sendable {
         _ session: SessionServerEnd,
         from start: GroupStart = .now
     ) async throws(FleetError) -> GroupJoin {
+        try await join(group, session, from: start, isReturning: false)
+    }
+
+    /// - Parameter isReturning: whether it has come from another node, where it is a member.
+    func join(
+        _ group: String,
+        _ session: SessionServerEnd,
+        from start: GroupStart,
+        isReturning: Bool
+    ) async throws(FleetError) -> GroupJoin {
         try FleetError.checkName(group)
         let name = ExactName(group)
         while true {
@@ -116,7 +129,7 @@ public final class Fleet: Sendable {
                 node.remove(session.id)
                 do { try await changed.wait() } catch { throw .cancelled }
             case .begin:
-                return try await join(name, session, from: start)
+                return try await join(name, session, from: start, isReturning: isReturning)
             }
         }
     }
@@ -124,7 +137,8 @@ public final class Fleet: Sendable {
     private func join(
         _ name: ExactName,
         _ session: SessionServerEnd,
-        from start: GroupStart
+        from start: GroupStart,
+        isReturning: Bool
     ) async throws(FleetError) -> GroupJoin {
         let node: GroupNode
         do {
@@ -135,9 +149,9 @@ public final class Fleet: Sendable {
         }
         let join: GroupJoin
         do {
-            join = try await withEngine { try await node.join(session, from: start) }
+            join = try await withEngine { try await node.join(session, from: start, isReturning: isReturning) }
         } catch {
-            isGone(session.id, from: name)
+            isGone(session.id, from: name, nil)
             throw error
         }
         // Its end, or that it leaves, may have been told before it was a member.
@@ -268,7 +282,7 @@ extension Fleet {
                 engine: engine,
                 clock: clock,
                 logger: logger
-            ) { [weak self] in self?.isGone($0, from: name) }
+            ) { [weak self] in self?.isGone($0, from: name, $1) }
             if let news = directory.withLockedValue({ $0.loaded(name, node) }) { node.noted(news) }
             return .success(node)
         } catch {
@@ -278,7 +292,8 @@ extension Fleet {
     }
 
     /// A session is no member of a group any more.
-    private func isGone(_ session: String, from name: ExactName) {
+    private func isGone(_ session: String, from name: ExactName, _ left: GroupNode.Machine.Left?) {
+        transfers.withLockedValue { $0.left(session, name, left) }?.open(with: ())
         let (changed, unloaded) = directory.withLockedValue { $0.isGone(session, from: name) }
         changed?.open(with: ())
         guard let unloaded else { return }
@@ -317,6 +332,9 @@ extension Fleet {
         case .interrupted:
             bell.ring()
             leaseBell.ring()
+            claimBell.ring()
+        case .told(let bytes):
+            told(bytes)
         }
     }
 
@@ -345,6 +363,7 @@ extension Fleet: Service {
                     group.addTask { try await self.engine.run(self.nodeName) }
                     group.addTask { try await self.compareAgainAndAgain() }
                     group.addTask { await self.keepLease() }
+                    group.addTask { await self.keepClaims() }
                     defer { group.cancelAll() }
                     try await group.next()
                 }
@@ -361,39 +380,5 @@ extension Fleet: Service {
             try Task.checkCancellation()
             await compare()
         }
-    }
-}
-
-extension Fleet {
-    /// The session has begun: it joins the groups that every session is in.
-    public func sessionOpened(_ session: SessionServerEnd) {
-        let groups = configuration.automaticGroups(session)
-        guard !groups.isEmpty else { return }
-        Task.detached {
-            for group in groups { await self.joinWithRetries(group, session) }
-        }
-    }
-
-    /// Joins, and tries again while the engine fails and the session lasts.
-    private func joinWithRetries(_ group: String, _ session: SessionServerEnd) async {
-        while !session.hasEnded {
-            do throws(FleetError) {
-                try await join(group, session)
-                return
-            } catch {
-                if error.code == .sessionEnded { return }
-                logger.warning(
-                    "A session cannot join a group",
-                    metadata: ["group": "\(group.escaped(limit: 100))", "error": "\(error)"]
-                )
-                guard error.code == .engineFailed else { return }
-                try? await clock.sleep(until: clock.now + .seconds(1))
-            }
-        }
-    }
-
-    /// The session is over: it is in no group any more.
-    public func sessionEnded(_ session: SessionServerEnd) {
-        for node in directory.withLockedValue({ $0.leaveAll(session.id) }) { node.remove(session.id) }
     }
 }

@@ -29,7 +29,7 @@ final class GroupNode: Sendable {
     private let clock: any ClientClock
     private let logger: Logger
     /// Called for each member that is none any more, when nothing is sent to it any more.
-    private let whenGone: @Sendable (_ session: String) -> Void
+    private let whenGone: @Sendable (_ session: String, Machine.Left?) -> Void
     private let state: NIOLockedValueBox<State>
 
     init(
@@ -39,7 +39,7 @@ final class GroupNode: Sendable {
         engine: any FleetEngine,
         clock: any ClientClock,
         logger: Logger,
-        whenGone: @escaping @Sendable (_ session: String) -> Void
+        whenGone: @escaping @Sendable (_ session: String, Machine.Left?) -> Void
     ) {
         (self.name, self.engine, self.clock, self.logger) = (name, engine, clock, logger)
         self.whenGone = whenGone
@@ -71,7 +71,11 @@ final class GroupNode: Sendable {
     /// Adds a session, which is no member.
     ///
     /// - Throws: what the engine throws.
-    func join(_ session: SessionServerEnd, from start: GroupStart) async throws -> GroupJoin {
+    func join(
+        _ session: SessionServerEnd,
+        from start: GroupStart,
+        isReturning: Bool
+    ) async throws -> GroupJoin {
         if case .after(let position) = start, position.isUnknown(to: self.position) {
             // Another node may have told the client of messages that this one does not have yet.
             let (present, newest) = (self.position, try await engine.newest(of: [name]))
@@ -81,7 +85,7 @@ final class GroupNode: Sendable {
                 change { machine, now in machine.read(page, after: offset, in: present.epoch, now: now) }
             }
         }
-        return change { machine, now in machine.join(session, from: start, now: now) }
+        return change { machine, now in machine.join(session, from: start, isReturning: isReturning, now: now) }
     }
 
     private var position: GroupPosition { state.withLockedValue { $0.machine.position } }
@@ -149,13 +153,15 @@ final class GroupNode: Sendable {
     }
 
     private func tellGone(_ id: String) {
-        guard let serving = state.withLockedValue({ $0.servings[id]?.task }) else { return whenGone(id) }
+        guard let serving = state.withLockedValue({ $0.servings[id]?.task }) else { return isGone(id) }
         serving.cancel()
         Task.detached {
             await serving.value
-            self.whenGone(id)
+            self.isGone(id)
         }
     }
+
+    private func isGone(_ id: String) { whenGone(id, state.withLockedValue { $0.machine.takeLeft(id) }) }
 
     private func read(after offset: UInt64) async {
         do {

@@ -3,6 +3,7 @@
 struct GroupKeys: Sendable {
     private let prefix: String
     private static let channelEnd = "}:news"
+    private static let nodeChannelEnd = "}:told"
 
     init(prefix: String) { self.prefix = prefix + ":{" }
 
@@ -15,11 +16,22 @@ struct GroupKeys: Sendable {
     /// The key that there is while a node is alive.
     func lease(of node: String) -> RedisArgument { .text(prefix + Self.escaped(node) + "}:lease") }
 
+    /// The key of a session.
+    func session(_ id: String) -> RedisArgument { .text(prefix + Self.escaped(id) + "}:session") }
+
+    /// Where a node is told something.
+    func channel(ofNode node: String) -> String { prefix + Self.escaped(node) + Self.nodeChannelEnd }
+
+    /// The node of a channel; nil: it is a group's, or another one's.
+    func node(ofChannel channel: String) -> String? { name(in: channel, before: Self.nodeChannelEnd) }
+
     func channel(of group: String) -> String { prefix + Self.escaped(group) + Self.channelEnd }
 
     /// The group of a channel; nil: it is another one's.
-    func group(ofChannel channel: String) -> String? {
-        let (bytes, prefix, end) = (Array(channel.utf8), prefix.utf8, Self.channelEnd.utf8)
+    func group(ofChannel channel: String) -> String? { name(in: channel, before: Self.channelEnd) }
+
+    private func name(in channel: String, before end: String) -> String? {
+        let (bytes, prefix, end) = (Array(channel.utf8), prefix.utf8, end.utf8)
         guard bytes.count >= prefix.count + end.count, bytes.starts(with: prefix),
             bytes.suffix(end.count).elementsEqual(end)
         else { return nil }

@@ -19,9 +19,11 @@ struct GroupScripts: Sendable {
     let append: RedisScript
     let read: RedisScript
     let newest: RedisScript
+    let sessions: SessionScripts
 
     init(for persistence: RedisPersistence) {
         let run = persistence.run.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        sessions = SessionScripts(run: run, keepsAll: persistence.kind == .all)
         // Microseconds, so that a later epoch is greater. They fit into Lua's numbers for 200 years.
         let load = """
             local state, log = KEYS[1], KEYS[2]

@@ -18,7 +18,7 @@ internal import NIOCore
 ///
 /// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Those of
 /// one group are in one slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`. The lease of
-/// a node is the key `lifeline:{NODE}:lease`.
+/// a node is the key `lifeline:{NODE}:lease`, and its channel `…:told`; a session is the key `lifeline:{SESSION}:session`.
 public final class RedisFleetEngine: FleetEngine {
     private struct State {
         var nodes: [String: FleetNode] = [:]
@@ -53,6 +53,11 @@ public final class RedisFleetEngine: FleetEngine {
         client = try RedisClient(configuration, logger: logger) { event in
             switch event {
             case .message(let channel, let payload):
+                if let node = names.node(ofChannel: channel) {
+                    let listener = state.withLockedValue { $0.nodes[node] }
+                    listener?.receive(.told([UInt8](payload.readableBytesView)))
+                    return
+                }
                 guard let group = names.group(ofChannel: channel), let news = FleetNews(payload, of: group) else {
                     return
                 }
@@ -81,8 +86,16 @@ public final class RedisFleetEngine: FleetEngine {
         for channel in channels { unfollow(channel, node) }
     }
 
-    /// Says how Redis keeps its data, and waits until the task is cancelled.
+    /// Says how Redis keeps its data, and listens to other nodes until the task is cancelled.
     public func run(_ node: String) async throws {
+        let channel = names.channel(ofNode: node)
+        do {
+            try await client.subscribe(to: [channel])
+        } catch {
+            // Where Redis is away, it goes on being tried.
+            logger.warning("The node cannot listen to others yet", metadata: ["error": "\(error)"])
+        }
+        defer { Task { [client] in try? await client.unsubscribe(from: [channel]) } }
         do {
             let persistence = try await RedisPersistence(of: client)
             logger.info("What Redis has after a restart", metadata: ["data": "\(persistence)"])
@@ -188,7 +201,7 @@ public final class RedisFleetEngine: FleetEngine {
     ///
     /// A server that was started again knows none of the scripts, or finds that they were made for another run of it. Then
     /// they are made anew.
-    private func run(
+    func run(
         _ script: (GroupScripts) -> RedisScript,
         _ keys: [RedisArgument],
         _ arguments: () -> [RedisArgument]

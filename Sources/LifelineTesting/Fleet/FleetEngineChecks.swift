@@ -10,7 +10,7 @@ internal import NIOConcurrencyHelpers
 /// Each check makes groups of its own, so that engines may share what has things in it already.
 public enum FleetEngineChecks {
     /// All checks.
-    public static let all = groups + leases
+    public static let all = groups + leases + sessions
 
     private static let groups = [
         FleetEngineCheck("messages are counted") { fleet in
@@ -194,9 +194,18 @@ struct CheckedFleet: Sendable {
         (self.engines, self.heard) = (engines, heard)
         nodes = engines.indices.map { index in
             FleetNode(name: "node \(index) \(UInt64.random(in: .min ... .max))") { news in
-                guard case .message(let bytes, let position, let group) = news else { return }
-                let text = String(decoding: bytes, as: UTF8.self)
-                heard.withLockedValue { $0[index][group, default: [:]][position.offset] = text }
+                heard.withLockedValue { heard in
+                    switch news {
+                    case .message(let bytes, let position, let group):
+                        let text = String(decoding: bytes, as: UTF8.self)
+                        heard[index][group, default: [:]][position.offset] = text
+                    // An empty one is told to see whether the node listens.
+                    case .told(let bytes) where !bytes.isEmpty:
+                        let number = UInt64(heard[index]["told"]?.count ?? 0) + 1
+                        heard[index]["told", default: [:]][number] = String(decoding: bytes, as: UTF8.self)
+                    case .told, .interrupted: break
+                    }
+                }
             }
         }
         for (engine, node) in zip(engines, nodes) { engine.attach(node) }

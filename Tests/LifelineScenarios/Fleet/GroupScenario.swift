@@ -15,6 +15,7 @@ package struct GroupScenario {
         package var deliveries = 0
         package var gaps = 0
         package var lostHistories = 0
+        package var moves = 0
 
         package init() {}
 
@@ -24,6 +25,7 @@ package struct GroupScenario {
             sum.deliveries += part.deliveries
             sum.gaps += part.gaps
             sum.lostHistories += part.lostHistories
+            sum.moves += part.moves
         }
     }
 
@@ -71,6 +73,8 @@ private final class GroupStory {
         var mayMiss = false
         /// It leaves behind this message.
         var through: GroupPosition?
+        /// The node that it goes to.
+        var goal: Int?
     }
 
     private struct Node {
@@ -81,6 +85,8 @@ private final class GroupStory {
         var reading: UInt64?
         /// News on its way.
         var news: [(GroupPosition, [UInt8])] = []
+        /// Members that are gone, and go to other nodes.
+        var departed: [Int] = []
     }
 
     var result = GroupScenario.Result()
@@ -145,7 +151,8 @@ private final class GroupStory {
         case 75..<85: try endTurn(node, blocking: true)
         case 85..<90: try serve(node)
         case 90..<95: join(node)
-        case 95..<97: leave()
+        case 95: leave()
+        case 96: chance(50, using: &random) ? leave() : move()
         case 97: compare(node)
         default: if chance(10, using: &random) { loseHistory() }
         }
@@ -187,9 +194,13 @@ private final class GroupStory {
         guard let work = nodes[node].machine.takeWork(now: now) else { return }
         for id in work.served where !nodes[node].served.insert(id).inserted { throw fail("\(id) is served twice") }
         for id in work.gone {
-            if seats[id]?.through == nil, seats[id] != nil { throw fail("\(id) is gone, and has not left") }
+            if seats[id]?.through == nil, seats[id] != nil, seats[id]?.goal == nil {
+                throw fail("\(id) is gone, and has not left")
+            }
             nodes[node].served.remove(id)
+            if seats[id]?.goal != nil { nodes[node].departed.append(id) }
         }
+        if nodes[node].turn == nil { try arrive(from: node) }
         if let offset = work.readAfter {
             if nodes[node].reading != nil { throw fail("two readings") }
             nodes[node].reading = offset
@@ -205,7 +216,9 @@ private final class GroupStory {
         var blocked: [(Int, UInt64)] = []
         for live in turn.members where seats[live.member.id]?.node == node {
             for message in turn.messages where live.wants(message) {
-                if blocking, chance(10, using: &random) {
+                // A session that is over here takes nothing any more.
+                let percent = seats[live.member.id]?.goal == nil ? 10 : 50
+                if blocking || percent == 50, chance(percent, using: &random) {
                     blocked.append((live.member.id, message.offset))
                     break
                 }
@@ -213,6 +226,50 @@ private final class GroupStory {
             }
         }
         nodes[node].machine.turnEnded(turn, blocked: blocked)
+        try arrive(from: node)
+    }
+
+    /// A member goes to another node.
+    private func move() {
+        guard let id = seats.keys.sorted().randomElement(using: &random), let seat = seats[id], seat.through == nil,
+            seat.goal == nil
+        else { return }
+        let goal = Int.random(in: nodes.indices, using: &random)
+        note("member \(id) leaves node \(seat.node) for \(goal)")
+        seats[id]?.goal = goal
+        nodes[seat.node].machine.remove(id)
+        nodes[seat.node].served.remove(id)
+    }
+
+    /// Members that nothing is sent to any more at a node join at others.
+    private func arrive(from node: Int) throws(GroupScenario.Violation) {
+        for id in nodes[node].departed {
+            guard var seat = seats[id], let goal = seat.goal else { continue }
+            guard let left = nodes[node].machine.takeLeft(id) else { throw fail("nobody knows where \(id) was") }
+            readToCover(left.position, at: goal)
+            let join = nodes[goal].machine.join(
+                GroupScenario.Member(id: id),
+                from: .after(left.position),
+                isReturning: true,
+                now: now
+            )
+            if left.followsGap { nodes[goal].machine.missed(id) }
+            note("member \(id) is at node \(goal), behind \(left.position)")
+            result.totals.moves += 1
+            (seat.goal, seat.node) = (nil, goal)
+            if left.followsGap || !join.isRecovered { seat.mayMiss = true }
+            // It is told with the next message.
+            if !join.isRecovered { seat.position = join.position }
+            seats[id] = seat
+        }
+        nodes[node].departed = []
+    }
+
+    private func readToCover(_ position: GroupPosition, at node: Int) {
+        guard !nodes[node].machine.covers(position) else { return }
+        let present = nodes[node].machine.position
+        let offset = present.epoch == epoch ? present.offset : 0
+        nodes[node].machine.read(page(after: offset), after: offset, in: present.epoch, now: now)
     }
 
     private func serve(_ node: Int) throws(GroupScenario.Violation) {
@@ -268,11 +325,7 @@ private final class GroupStory {
                 )
             default: .now
             }
-        if case .after(let position) = start, !nodes[node].machine.covers(position) {
-            let present = nodes[node].machine.position
-            let offset = present.epoch == epoch ? present.offset : 0
-            nodes[node].machine.read(page(after: offset), after: offset, in: present.epoch, now: now)
-        }
+        if case .after(let position) = start { readToCover(position, at: node) }
         let join = nodes[node].machine.join(GroupScenario.Member(id: lastID), from: start, now: now)
         result.totals.members += 1
         note("member \(lastID) joins at node \(node) from \(start): \(join)")
@@ -280,7 +333,9 @@ private final class GroupStory {
     }
 
     private func leave() {
-        guard let id = seats.keys.sorted().randomElement(using: &random), let seat = seats[id] else { return }
+        guard let id = seats.keys.sorted().randomElement(using: &random), let seat = seats[id], seat.goal == nil else {
+            return
+        }
         if seat.through == nil, chance(50, using: &random) {
             note("member \(id) leaves")
             seats[id]?.through = nodes[seat.node].machine.position
@@ -305,7 +360,8 @@ private final class GroupStory {
     /// All faults end: every member gets the last message.
     private func settle() throws(GroupScenario.Violation) {
         push()
-        for node in nodes.indices {
+        // Twice, as members may be on their way to a node that was settled.
+        for node in Array(nodes.indices) + Array(nodes.indices) {
             nodes[node].news = []
             nodes[node].machine.noted(newest)
             for _ in 0..<100 {

@@ -88,3 +88,14 @@ extension SessionServer {
         }
     }
 }
+
+extension SessionServerEnd {
+    /// The claim of its client; nil where it is over, or cannot go to other servers.
+    package var claim: SessionClaim? { server.state.withLockedValue { $0.registry.claim(of: sessionID) } }
+
+    /// Whether it goes on at another server.
+    package var hasMoved: Bool { if case .moved? = engine.endReason { true } else { false } }
+
+    /// How long it is kept without a connection.
+    package var keptDuration: Duration { max(server.configuration.keptDuration, .zero) }
+}

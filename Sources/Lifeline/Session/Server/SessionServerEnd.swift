@@ -23,7 +23,7 @@ public final class SessionServerEnd: Sendable {
         var cancelsHandlers = false
     }
 
-    let sessionID: SessionID
+    package let sessionID: SessionID
     let engine: SessionEngine
     let frameLimit: Int
     let decodingOptions: DecodingOptions

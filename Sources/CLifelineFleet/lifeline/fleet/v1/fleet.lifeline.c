@@ -7,6 +7,17 @@
 
 #include <stddef.h>
 
+// lifeline.fleet.v1.HandedOver.Result
+static const int32_t enum_0_numbers[] = {0, 1, 2, 3};
+static const char enum_0__name_text[] = "RESULT_PARKED\000RESULT_UNKNOWN\000RESULT_STALE\000RESULT_BUSY";
+static const LifelineName enum_0__name_entries[] = {{0, 13}, {14, 14}, {29, 12}, {42, 11}};
+static const uint32_t enum_0__name_order[] = {3, 2, 0, 1};
+static const LifelineEnum enum_0 = {
+    .full_name = "lifeline.fleet.v1.HandedOver.Result", .numbers = enum_0_numbers,
+    .names = {.text = enum_0__name_text, .names = enum_0__name_entries, .order = enum_0__name_order, .order_count = 4},
+    .alias_numbers = NULL,
+    .count = 4, .flags = 0};
+
 static const char lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes[] =
     "\012\035lifeline/fleet/v1/fleet.proto\022\021lifelin"
     "e.fleet.v1\042)\012\010Position\022\015\012\005epoch\030\001 \001(\006\022\016\012"
@@ -24,11 +35,58 @@ static const char lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes[] =
     "lue\030\002 \001(\011:\0028\001\042v\012\010Delivery\022!\012\024millisecond"
     "s_to_live\030\001 \001(\004H\000\210\001\001\022\020\012\003key\030\002 \001(\011H\001\210\001\001\022\024"
     "\012\014at_most_once\030\003 \001(\010B\027\012\025_milliseconds_to"
-    "_liveB\006\012\004_key2\227\001\012\006Groups\022D\012\004Join\022\036.lifel"
-    "ine.fleet.v1.JoinRequest\032\034.lifeline.flee"
-    "t.v1.JoinReply\022G\012\005Leave\022\037.lifeline.fleet"
-    ".v1.LeaveRequest\032\035.lifeline.fleet.v1.Lea"
-    "veReplyb\006proto3";
+    "_liveB\006\012\004_key\042\200\001\012\013NodeMessage\0220\012\011hand_ov"
+    "er\030\001 \001(\0132\033.lifeline.fleet.v1.HandOverH\000\022"
+    "4\012\013handed_over\030\002 \001(\0132\035.lifeline.fleet.v1"
+    ".HandedOverH\000B\011\012\007content\042n\012\010HandOver\022\022\012\012"
+    "session_id\030\001 \001(\014\022\015\012\005token\030\002 \001(\014\022\017\012\007attem"
+    "pt\030\003 \001(\004\022\024\012\007subject\030\004 \001(\011H\000\210\001\001\022\014\012\004node\030\005"
+    " \001(\011B\012\012\010_subject\042\273\001\012\012HandedOver\022\022\012\012sessi"
+    "on_id\030\001 \001(\014\022\017\012\007attempt\030\002 \001(\004\0224\012\006result\030\003"
+    " \001(\0162$.lifeline.fleet.v1.HandedOver.Resu"
+    "lt\042R\012\006Result\022\021\012\015RESULT_PARKED\020\000\022\022\012\016RESUL"
+    "T_UNKNOWN\020\001\022\020\012\014RESULT_STALE\020\002\022\017\012\013RESULT_"
+    "BUSY\020\003\042\235\013\012\015ParkedSession\022\016\012\006format\030\001 \001(\015"
+    "\022\024\012\007subject\030\002 \001(\011H\000\210\001\001\022<\012\014client_terms\030\003"
+    " \001(\0132&.lifeline.fleet.v1.ParkedSession.T"
+    "erms\022<\012\014server_terms\030\004 \001(\0132&.lifeline.fl"
+    "eet.v1.ParkedSession.Terms\0227\012\010ordinary\030\005"
+    " \001(\0132%.lifeline.fleet.v1.ParkedSession.L"
+    "ane\0225\012\006urgent\030\006 \001(\0132%.lifeline.fleet.v1."
+    "ParkedSession.Lane\022=\012\007waiting\030\007 \003(\0132,.li"
+    "feline.fleet.v1.ParkedSession.WaitingPus"
+    "h\022E\012\016server_methods\030\010 \003(\0132-.lifeline.fle"
+    "et.v1.ParkedSession.ServerMethod\022E\012\016clie"
+    "nt_methods\030\011 \003(\0132-.lifeline.fleet.v1.Par"
+    "kedSession.ClientMethod\022\020\012\010received\030\012 \001("
+    "\004\022\027\012\017urgent_received\030\013 \001(\004\022\027\012\017client_rec"
+    "eived\030\014 \001(\004\022@\012\013memberships\030\015 \003(\0132+.lifel"
+    "ine.fleet.v1.ParkedSession.Membership\032u\012"
+    "\005Terms\022\025\012\015window_frames\030\001 \001(\015\022\024\012\014window_"
+    "bytes\030\002 \001(\004\022\016\012\006credit\030\003 \001(\004\022\030\012\020maximum_r"
+    "equests\030\004 \001(\015\022\025\012\015maximum_frame\030\005 \001(\015\032^\012\004"
+    "Lane\022\014\012\004next\030\001 \001(\004\022\020\012\010sent_end\030\002 \001(\004\0226\012\006"
+    "frames\030\003 \003(\0132&.lifeline.fleet.v1.ParkedS"
+    "ession.Frame\032\223\001\012\005Frame\022\015\012\005place\030\001 \001(\004\022\015\012"
+    "\005bytes\030\002 \001(\014\022;\012\007promise\030\003 \001(\0132(.lifeline"
+    ".fleet.v1.ParkedSession.PromiseH\000\022\023\012\011is_"
+    "method\030\004 \001(\010H\000\022\022\012\010is_blank\030\005 \001(\010H\000B\006\012\004ro"
+    "le\032W\012\007Promise\022\020\012\003key\030\001 \001(\011H\000\210\001\001\022\035\012\020nanos"
+    "econds_left\030\002 \001(\004H\001\210\001\001B\006\012\004_keyB\023\012\021_nanos"
+    "econds_left\032y\012\013WaitingPush\022\016\012\006method\030\001 \001"
+    "(\011\022\016\012\006fields\030\002 \001(\014\022\017\012\007payload\030\003 \001(\014\0229\012\007p"
+    "romise\030\004 \001(\0132(.lifeline.fleet.v1.ParkedS"
+    "ession.Promise\032;\012\014ServerMethod\022\014\012\004name\030\001"
+    " \001(\011\022\017\012\007granted\030\002 \001(\004\022\014\012\004used\030\003 \001(\004\032<\012\014C"
+    "lientMethod\022\014\012\004name\030\001 \001(\011\022\020\012\010received\030\002 "
+    "\001(\004\022\014\012\004told\030\003 \001(\004\032_\012\012Membership\022\015\012\005group"
+    "\030\001 \001(\011\022-\012\010position\030\002 \001(\0132\033.lifeline.flee"
+    "t.v1.Position\022\023\012\013follows_gap\030\003 \001(\010B\012\012\010_s"
+    "ubject2\227\001\012\006Groups\022D\012\004Join\022\036.lifeline.fle"
+    "et.v1.JoinRequest\032\034.lifeline.fleet.v1.Jo"
+    "inReply\022G\012\005Leave\022\037.lifeline.fleet.v1.Lea"
+    "veRequest\032\035.lifeline.fleet.v1.LeaveReply"
+    "b\006proto3";
 static const LifelineMessageTable *const lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages[] = {
     &lifeline__fleet__v1__position__table,
     &lifeline__fleet__v1__join_request__table,
@@ -38,11 +96,23 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2ffleet_2fv1_2ff
     &lifeline__fleet__v1__group_message__table,
     &lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__table,
     &lifeline__fleet__v1__delivery__table,
+    &lifeline__fleet__v1__node_message__table,
+    &lifeline__fleet__v1__hand_over__table,
+    &lifeline__fleet__v1__handed_over__table,
+    &lifeline__fleet__v1__parked_session__table,
+    &lifeline__fleet__v1__parked_session__terms_x46d3edca__table,
+    &lifeline__fleet__v1__parked_session__lane_xc299b90d__table,
+    &lifeline__fleet__v1__parked_session__frame_x18ab276c__table,
+    &lifeline__fleet__v1__parked_session__promise_x08990184__table,
+    &lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__table,
+    &lifeline__fleet__v1__parked_session__server_method_xcd405c15__table,
+    &lifeline__fleet__v1__parked_session__client_method_x61910539__table,
+    &lifeline__fleet__v1__parked_session__membership_x2a532cbf__table,
 };
 const LifelineFile lifeline_file_lifeline_2ffleet_2fv1_2ffleet = {
-    .path = "lifeline/fleet/v1/fleet.proto", .bytes = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes, .count = 815,
+    .path = "lifeline/fleet/v1/fleet.proto", .bytes = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes, .count = 2688,
     .dependencies = NULL, .dependency_count = 0,
-    .messages = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages, .message_count = 8};
+    .messages = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages, .message_count = 20};
 
 static const Lifeline__Fleet__V1__Position lifeline__fleet__v1__position__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__position__descriptor)};
 static const LifelineField lifeline__fleet__v1__position__fields[] = {
@@ -315,6 +385,576 @@ const LifelineMessageTable lifeline__fleet__v1__delivery__table = {
         [3] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__Delivery, at_most_once), 0),
     },
     .names = {.text = lifeline__fleet__v1__delivery__name_text, .names = lifeline__fleet__v1__delivery__name_entries, .order = lifeline__fleet__v1__delivery__name_order, .order_count = 5},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__NodeMessage lifeline__fleet__v1__node_message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__node_message__descriptor)};
+static const LifelineField lifeline__fleet__v1__node_message__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__NodeMessage, hand_over),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__NodeMessage, content_case), .encoded_tag = 0x0a00000000000001,
+     .message = &lifeline__fleet__v1__hand_over__table, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__NodeMessage, handed_over),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__NodeMessage, content_case), .encoded_tag = 0x1200000000000001,
+     .message = &lifeline__fleet__v1__handed_over__table, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__node_message__name_text[] = "hand_over\000handOver\000handed_over\000handedOver";
+static const LifelineName lifeline__fleet__v1__node_message__name_entries[] = {{0, 9}, {10, 8}, {19, 11}, {31, 10}};
+static const uint32_t lifeline__fleet__v1__node_message__name_order[] = {1, 0, 3, 2};
+const LifelineMessageTable lifeline__fleet__v1__node_message__table = {
+    .full_name = "lifeline.fleet.v1.NodeMessage",
+    .default_instance = &lifeline__fleet__v1__node_message__default,
+    .fields = lifeline__fleet__v1__node_message__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Fleet__V1__NodeMessage),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0xA, 0, offsetof(Lifeline__Fleet__V1__NodeMessage, hand_over), offsetof(Lifeline__Fleet__V1__NodeMessage, content_case)),
+        [2] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x12, 1, offsetof(Lifeline__Fleet__V1__NodeMessage, handed_over), offsetof(Lifeline__Fleet__V1__NodeMessage, content_case)),
+    },
+    .names = {.text = lifeline__fleet__v1__node_message__name_text, .names = lifeline__fleet__v1__node_message__name_entries, .order = lifeline__fleet__v1__node_message__name_order, .order_count = 4},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__HandOver lifeline__fleet__v1__hand_over__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__hand_over__descriptor)};
+static const LifelineField lifeline__fleet__v1__hand_over__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Fleet__V1__HandOver, session_id),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Fleet__V1__HandOver, token),
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__HandOver, attempt),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__HandOver, subject),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__HandOver, has_subject_case), .encoded_tag = 0x2200000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__HandOver, node),
+     .quantifier_offset = 0, .encoded_tag = 0x2a00000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__hand_over__name_text[] = "session_id\000sessionId\000token\000attempt\000subject\000node";
+static const LifelineName lifeline__fleet__v1__hand_over__name_entries[] = {{0, 10}, {11, 9}, {21, 5}, {21, 5}, {27, 7}, {27, 7}, {35, 7}, {35, 7}, {43, 4}, {43, 4}};
+static const uint32_t lifeline__fleet__v1__hand_over__name_order[] = {8, 2, 4, 6, 1, 0};
+const LifelineMessageTable lifeline__fleet__v1__hand_over__table = {
+    .full_name = "lifeline.fleet.v1.HandOver",
+    .default_instance = &lifeline__fleet__v1__hand_over__default,
+    .fields = lifeline__fleet__v1__hand_over__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 5,
+    .dense_count = 5,
+    .size = sizeof(Lifeline__Fleet__V1__HandOver),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__HandOver, session_id), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Lifeline__Fleet__V1__HandOver, token), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__HandOver, attempt), 0),
+        [4] = LIFELINE_DISPATCH(UTF8, MARKED, 0x22, 4, offsetof(Lifeline__Fleet__V1__HandOver, subject), offsetof(Lifeline__Fleet__V1__HandOver, has_subject_case)),
+        [5] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x2A, 0, offsetof(Lifeline__Fleet__V1__HandOver, node), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__hand_over__name_text, .names = lifeline__fleet__v1__hand_over__name_entries, .order = lifeline__fleet__v1__hand_over__name_order, .order_count = 6},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__HandedOver lifeline__fleet__v1__handed_over__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__handed_over__descriptor)};
+static const LifelineField lifeline__fleet__v1__handed_over__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Fleet__V1__HandedOver, session_id),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__HandedOver, attempt),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
+     .offset = offsetof(Lifeline__Fleet__V1__HandedOver, result),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = &enum_0},
+};
+static const char lifeline__fleet__v1__handed_over__name_text[] = "session_id\000sessionId\000attempt\000result";
+static const LifelineName lifeline__fleet__v1__handed_over__name_entries[] = {{0, 10}, {11, 9}, {21, 7}, {21, 7}, {29, 6}, {29, 6}};
+static const uint32_t lifeline__fleet__v1__handed_over__name_order[] = {4, 2, 1, 0};
+const LifelineMessageTable lifeline__fleet__v1__handed_over__table = {
+    .full_name = "lifeline.fleet.v1.HandedOver",
+    .default_instance = &lifeline__fleet__v1__handed_over__default,
+    .fields = lifeline__fleet__v1__handed_over__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Lifeline__Fleet__V1__HandedOver),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__HandedOver, session_id), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__HandedOver, attempt), 0),
+        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__HandedOver, result), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__handed_over__name_text, .names = lifeline__fleet__v1__handed_over__name_entries, .order = lifeline__fleet__v1__handed_over__name_order, .order_count = 4},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession lifeline__fleet__v1__parked_session__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, format),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, subject),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession, has_subject_case), .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, client_terms),
+     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__terms_x46d3edca__table, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, server_terms),
+     .quantifier_offset = 0, .encoded_tag = 0x2200000000000001,
+     .message = &lifeline__fleet__v1__parked_session__terms_x46d3edca__table, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, ordinary),
+     .quantifier_offset = 0, .encoded_tag = 0x2a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__lane_xc299b90d__table, .enumeration = NULL},
+    {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, urgent),
+     .quantifier_offset = 0, .encoded_tag = 0x3200000000000001,
+     .message = &lifeline__fleet__v1__parked_session__lane_xc299b90d__table, .enumeration = NULL},
+    {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, waiting),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession, n_waiting), .encoded_tag = 0x3a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__table, .enumeration = NULL},
+    {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, server_methods),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession, n_server_methods), .encoded_tag = 0x4200000000000001,
+     .message = &lifeline__fleet__v1__parked_session__server_method_xcd405c15__table, .enumeration = NULL},
+    {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, client_methods),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession, n_client_methods), .encoded_tag = 0x4a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__client_method_x61910539__table, .enumeration = NULL},
+    {.number = 10, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, received),
+     .quantifier_offset = 0, .encoded_tag = 0x5000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 11, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, urgent_received),
+     .quantifier_offset = 0, .encoded_tag = 0x5800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 12, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, client_received),
+     .quantifier_offset = 0, .encoded_tag = 0x6000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession, memberships),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession, n_memberships), .encoded_tag = 0x6a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__membership_x2a532cbf__table, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__name_text[] = "format\000subject\000client_terms\000clientTerms\000server_terms\000serverTerms\000ordinary\000urgent\000waiting\000server_methods\000serverMethods\000client_methods\000clientMethods\000received\000urgent_received\000urgentReceived\000client_received\000clientReceived\000memberships";
+static const LifelineName lifeline__fleet__v1__parked_session__name_entries[] = {{0, 6}, {0, 6}, {7, 7}, {7, 7}, {15, 12}, {28, 11}, {40, 12}, {53, 11}, {65, 8}, {65, 8}, {74, 6}, {74, 6}, {81, 7}, {81, 7}, {89, 14}, {104, 13}, {118, 14}, {133, 13}, {147, 8}, {147, 8}, {156, 15}, {172, 14}, {187, 15}, {203, 14}, {218, 11}, {218, 11}};
+static const uint32_t lifeline__fleet__v1__parked_session__name_order[] = {0, 10, 2, 12, 8, 18, 5, 24, 7, 4, 6, 17, 15, 23, 16, 14, 21, 22, 20};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession",
+    .default_instance = &lifeline__fleet__v1__parked_session__default,
+    .fields = lifeline__fleet__v1__parked_session__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 13,
+    .dense_count = 13,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Lifeline__Fleet__V1__ParkedSession, format), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, MARKED, 0x12, 2, offsetof(Lifeline__Fleet__V1__ParkedSession, subject), offsetof(Lifeline__Fleet__V1__ParkedSession, has_subject_case)),
+        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Lifeline__Fleet__V1__ParkedSession, client_terms), 0),
+        [4] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x22, 3, offsetof(Lifeline__Fleet__V1__ParkedSession, server_terms), 0),
+        [5] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x2A, 4, offsetof(Lifeline__Fleet__V1__ParkedSession, ordinary), 0),
+        [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Lifeline__Fleet__V1__ParkedSession, urgent), 0),
+        [7] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x3A, 6, offsetof(Lifeline__Fleet__V1__ParkedSession, waiting), offsetof(Lifeline__Fleet__V1__ParkedSession, n_waiting)),
+        [8] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x42, 7, offsetof(Lifeline__Fleet__V1__ParkedSession, server_methods), offsetof(Lifeline__Fleet__V1__ParkedSession, n_server_methods)),
+        [9] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x4A, 8, offsetof(Lifeline__Fleet__V1__ParkedSession, client_methods), offsetof(Lifeline__Fleet__V1__ParkedSession, n_client_methods)),
+        [10] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x50, 0, offsetof(Lifeline__Fleet__V1__ParkedSession, received), 0),
+        [11] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x58, 0, offsetof(Lifeline__Fleet__V1__ParkedSession, urgent_received), 0),
+        [12] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x60, 0, offsetof(Lifeline__Fleet__V1__ParkedSession, client_received), 0),
+        [13] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x6A, 12, offsetof(Lifeline__Fleet__V1__ParkedSession, memberships), offsetof(Lifeline__Fleet__V1__ParkedSession, n_memberships)),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__name_text, .names = lifeline__fleet__v1__parked_session__name_entries, .order = lifeline__fleet__v1__parked_session__name_order, .order_count = 19},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca lifeline__fleet__v1__parked_session__terms_x46d3edca__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__terms_x46d3edca__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__terms_x46d3edca__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, window_frames),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, window_bytes),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, credit),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, maximum_requests),
+     .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, maximum_frame),
+     .quantifier_offset = 0, .encoded_tag = 0x2800000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__terms_x46d3edca__name_text[] = "window_frames\000windowFrames\000window_bytes\000windowBytes\000credit\000maximum_requests\000maximumRequests\000maximum_frame\000maximumFrame";
+static const LifelineName lifeline__fleet__v1__parked_session__terms_x46d3edca__name_entries[] = {{0, 13}, {14, 12}, {27, 12}, {40, 11}, {52, 6}, {52, 6}, {59, 16}, {76, 15}, {92, 13}, {106, 12}};
+static const uint32_t lifeline__fleet__v1__parked_session__terms_x46d3edca__name_order[] = {4, 3, 9, 1, 2, 8, 0, 7, 6};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__terms_x46d3edca__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.Terms",
+    .default_instance = &lifeline__fleet__v1__parked_session__terms_x46d3edca__default,
+    .fields = lifeline__fleet__v1__parked_session__terms_x46d3edca__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 5,
+    .dense_count = 5,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, window_frames), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, window_bytes), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, credit), 0),
+        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, maximum_requests), 0),
+        [5] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x28, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, maximum_frame), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__terms_x46d3edca__name_text, .names = lifeline__fleet__v1__parked_session__terms_x46d3edca__name_entries, .order = lifeline__fleet__v1__parked_session__terms_x46d3edca__name_order, .order_count = 9},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d lifeline__fleet__v1__parked_session__lane_xc299b90d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__lane_xc299b90d__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__lane_xc299b90d__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, next),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, sent_end),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, frames),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, n_frames), .encoded_tag = 0x1a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__frame_x18ab276c__table, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__lane_xc299b90d__name_text[] = "next\000sent_end\000sentEnd\000frames";
+static const LifelineName lifeline__fleet__v1__parked_session__lane_xc299b90d__name_entries[] = {{0, 4}, {0, 4}, {5, 8}, {14, 7}, {22, 6}, {22, 6}};
+static const uint32_t lifeline__fleet__v1__parked_session__lane_xc299b90d__name_order[] = {0, 4, 3, 2};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__lane_xc299b90d__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.Lane",
+    .default_instance = &lifeline__fleet__v1__parked_session__lane_xc299b90d__default,
+    .fields = lifeline__fleet__v1__parked_session__lane_xc299b90d__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, next), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, sent_end), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, frames), offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, n_frames)),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__lane_xc299b90d__name_text, .names = lifeline__fleet__v1__parked_session__lane_xc299b90d__name_entries, .order = lifeline__fleet__v1__parked_session__lane_xc299b90d__name_order, .order_count = 4},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c lifeline__fleet__v1__parked_session__frame_x18ab276c__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__frame_x18ab276c__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__frame_x18ab276c__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, place),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, bytes),
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, promise),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case), .encoded_tag = 0x1a00000000000001,
+     .message = &lifeline__fleet__v1__parked_session__promise_x08990184__table, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, is_method),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case), .encoded_tag = 0x2000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, is_blank),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case), .encoded_tag = 0x2800000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__frame_x18ab276c__name_text[] = "place\000bytes\000promise\000is_method\000isMethod\000is_blank\000isBlank";
+static const LifelineName lifeline__fleet__v1__parked_session__frame_x18ab276c__name_entries[] = {{0, 5}, {0, 5}, {6, 5}, {6, 5}, {12, 7}, {12, 7}, {20, 9}, {30, 8}, {39, 8}, {48, 7}};
+static const uint32_t lifeline__fleet__v1__parked_session__frame_x18ab276c__name_order[] = {2, 0, 9, 4, 7, 8, 6};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__frame_x18ab276c__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.Frame",
+    .default_instance = &lifeline__fleet__v1__parked_session__frame_x18ab276c__default,
+    .fields = lifeline__fleet__v1__parked_session__frame_x18ab276c__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 5,
+    .dense_count = 5,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, place), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, bytes), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x1A, 2, offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, promise), offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case)),
+        [4] = LIFELINE_DISPATCH(BOOL, MARKED, 0x20, 4, offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, is_method), offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case)),
+        [5] = LIFELINE_DISPATCH(BOOL, MARKED, 0x28, 5, offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, is_blank), offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case)),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__frame_x18ab276c__name_text, .names = lifeline__fleet__v1__parked_session__frame_x18ab276c__name_entries, .order = lifeline__fleet__v1__parked_session__frame_x18ab276c__name_order, .order_count = 7},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__PromiseX08990184 lifeline__fleet__v1__parked_session__promise_x08990184__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__promise_x08990184__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__promise_x08990184__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, key),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, has_key_case), .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, nanoseconds_left),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, has_nanoseconds_left_case), .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__promise_x08990184__name_text[] = "key\000nanoseconds_left\000nanosecondsLeft";
+static const LifelineName lifeline__fleet__v1__parked_session__promise_x08990184__name_entries[] = {{0, 3}, {0, 3}, {4, 16}, {21, 15}};
+static const uint32_t lifeline__fleet__v1__parked_session__promise_x08990184__name_order[] = {0, 3, 2};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__promise_x08990184__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.Promise",
+    .default_instance = &lifeline__fleet__v1__parked_session__promise_x08990184__default,
+    .fields = lifeline__fleet__v1__parked_session__promise_x08990184__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, MARKED, 0xA, 1, offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, key), offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, has_key_case)),
+        [2] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x10, 2, offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, nanoseconds_left), offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, has_nanoseconds_left_case)),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__promise_x08990184__name_text, .names = lifeline__fleet__v1__parked_session__promise_x08990184__name_entries, .order = lifeline__fleet__v1__parked_session__promise_x08990184__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2 lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, method),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, fields),
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, payload),
+     .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, promise),
+     .quantifier_offset = 0, .encoded_tag = 0x2200000000000001,
+     .message = &lifeline__fleet__v1__parked_session__promise_x08990184__table, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__name_text[] = "method\000fields\000payload\000promise";
+static const LifelineName lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}, {14, 7}, {14, 7}, {22, 7}, {22, 7}};
+static const uint32_t lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__name_order[] = {2, 0, 4, 6};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.WaitingPush",
+    .default_instance = &lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__default,
+    .fields = lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 4,
+    .dense_count = 4,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, method), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, fields), 0),
+        [3] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x1A, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, payload), 0),
+        [4] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x22, 3, offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, promise), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__name_text, .names = lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__name_entries, .order = lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__name_order, .order_count = 4},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15 lifeline__fleet__v1__parked_session__server_method_xcd405c15__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__server_method_xcd405c15__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__server_method_xcd405c15__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, name),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, granted),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, used),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__server_method_xcd405c15__name_text[] = "name\000granted\000used";
+static const LifelineName lifeline__fleet__v1__parked_session__server_method_xcd405c15__name_entries[] = {{0, 4}, {0, 4}, {5, 7}, {5, 7}, {13, 4}, {13, 4}};
+static const uint32_t lifeline__fleet__v1__parked_session__server_method_xcd405c15__name_order[] = {0, 4, 2};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__server_method_xcd405c15__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.ServerMethod",
+    .default_instance = &lifeline__fleet__v1__parked_session__server_method_xcd405c15__default,
+    .fields = lifeline__fleet__v1__parked_session__server_method_xcd405c15__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, name), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, granted), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, used), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__server_method_xcd405c15__name_text, .names = lifeline__fleet__v1__parked_session__server_method_xcd405c15__name_entries, .order = lifeline__fleet__v1__parked_session__server_method_xcd405c15__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539 lifeline__fleet__v1__parked_session__client_method_x61910539__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__client_method_x61910539__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__client_method_x61910539__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, name),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, received),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, told),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__client_method_x61910539__name_text[] = "name\000received\000told";
+static const LifelineName lifeline__fleet__v1__parked_session__client_method_x61910539__name_entries[] = {{0, 4}, {0, 4}, {5, 8}, {5, 8}, {14, 4}, {14, 4}};
+static const uint32_t lifeline__fleet__v1__parked_session__client_method_x61910539__name_order[] = {0, 4, 2};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__client_method_x61910539__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.ClientMethod",
+    .default_instance = &lifeline__fleet__v1__parked_session__client_method_x61910539__default,
+    .fields = lifeline__fleet__v1__parked_session__client_method_x61910539__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, name), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, received), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, told), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__client_method_x61910539__name_text, .names = lifeline__fleet__v1__parked_session__client_method_x61910539__name_entries, .order = lifeline__fleet__v1__parked_session__client_method_x61910539__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf lifeline__fleet__v1__parked_session__membership_x2a532cbf__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__parked_session__membership_x2a532cbf__descriptor)};
+static const LifelineField lifeline__fleet__v1__parked_session__membership_x2a532cbf__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, group),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, position),
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = &lifeline__fleet__v1__position__table, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, follows_gap),
+     .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__parked_session__membership_x2a532cbf__name_text[] = "group\000position\000follows_gap\000followsGap";
+static const LifelineName lifeline__fleet__v1__parked_session__membership_x2a532cbf__name_entries[] = {{0, 5}, {0, 5}, {6, 8}, {6, 8}, {15, 11}, {27, 10}};
+static const uint32_t lifeline__fleet__v1__parked_session__membership_x2a532cbf__name_order[] = {0, 2, 5, 4};
+const LifelineMessageTable lifeline__fleet__v1__parked_session__membership_x2a532cbf__table = {
+    .full_name = "lifeline.fleet.v1.ParkedSession.Membership",
+    .default_instance = &lifeline__fleet__v1__parked_session__membership_x2a532cbf__default,
+    .fields = lifeline__fleet__v1__parked_session__membership_x2a532cbf__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, group), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, position), 0),
+        [3] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x18, 0, offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, follows_gap), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__parked_session__membership_x2a532cbf__name_text, .names = lifeline__fleet__v1__parked_session__membership_x2a532cbf__name_entries, .order = lifeline__fleet__v1__parked_session__membership_x2a532cbf__name_order, .order_count = 4},
     .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
 };
 

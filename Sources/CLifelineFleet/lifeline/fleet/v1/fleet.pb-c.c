@@ -421,3 +421,966 @@ const ProtobufCMessageDescriptor lifeline__fleet__v1__delivery__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__node_message__field_descriptors[2] =
+{
+  {
+    "hand_over",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__NodeMessage, content_case),
+    offsetof(Lifeline__Fleet__V1__NodeMessage, hand_over),
+    &lifeline__fleet__v1__hand_over__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "handed_over",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__NodeMessage, content_case),
+    offsetof(Lifeline__Fleet__V1__NodeMessage, handed_over),
+    &lifeline__fleet__v1__handed_over__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__node_message__field_indices_by_name[] = {
+  0,   /* field[0] = hand_over */
+  1,   /* field[1] = handed_over */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__node_message__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__node_message__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.NodeMessage",
+  "NodeMessage",
+  "Lifeline__Fleet__V1__NodeMessage",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__NodeMessage),
+  2,
+  lifeline__fleet__v1__node_message__field_descriptors,
+  lifeline__fleet__v1__node_message__field_indices_by_name,
+  1,  lifeline__fleet__v1__node_message__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__hand_over__field_descriptors[5] =
+{
+  {
+    "session_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandOver, session_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandOver, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "attempt",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandOver, attempt),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "subject",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Lifeline__Fleet__V1__HandOver, has_subject_case),
+    offsetof(Lifeline__Fleet__V1__HandOver, subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "node",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandOver, node),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__hand_over__field_indices_by_name[] = {
+  2,   /* field[2] = attempt */
+  4,   /* field[4] = node */
+  0,   /* field[0] = session_id */
+  3,   /* field[3] = subject */
+  1,   /* field[1] = token */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__hand_over__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__hand_over__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.HandOver",
+  "HandOver",
+  "Lifeline__Fleet__V1__HandOver",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__HandOver),
+  5,
+  lifeline__fleet__v1__hand_over__field_descriptors,
+  lifeline__fleet__v1__hand_over__field_indices_by_name,
+  1,  lifeline__fleet__v1__hand_over__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__handed_over__field_descriptors[3] =
+{
+  {
+    "session_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandedOver, session_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "attempt",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandedOver, attempt),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "result",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__HandedOver, result),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__handed_over__field_indices_by_name[] = {
+  1,   /* field[1] = attempt */
+  2,   /* field[2] = result */
+  0,   /* field[0] = session_id */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__handed_over__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__handed_over__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.HandedOver",
+  "HandedOver",
+  "Lifeline__Fleet__V1__HandedOver",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__HandedOver),
+  3,
+  lifeline__fleet__v1__handed_over__field_descriptors,
+  lifeline__fleet__v1__handed_over__field_indices_by_name,
+  1,  lifeline__fleet__v1__handed_over__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__terms_x46d3edca__field_descriptors[5] =
+{
+  {
+    "window_frames",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, window_frames),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "window_bytes",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, window_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "credit",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, credit),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "maximum_requests",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, maximum_requests),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "maximum_frame",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca, maximum_frame),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__terms_x46d3edca__field_indices_by_name[] = {
+  2,   /* field[2] = credit */
+  4,   /* field[4] = maximum_frame */
+  3,   /* field[3] = maximum_requests */
+  1,   /* field[1] = window_bytes */
+  0,   /* field[0] = window_frames */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__terms_x46d3edca__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__terms_x46d3edca__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.Terms_x46d3edca",
+  "TermsX46d3edca",
+  "Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca),
+  5,
+  lifeline__fleet__v1__parked_session__terms_x46d3edca__field_descriptors,
+  lifeline__fleet__v1__parked_session__terms_x46d3edca__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__terms_x46d3edca__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__lane_xc299b90d__field_descriptors[3] =
+{
+  {
+    "next",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, next),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sent_end",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, sent_end),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "frames",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, n_frames),
+    offsetof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d, frames),
+    &lifeline__fleet__v1__parked_session__frame_x18ab276c__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__lane_xc299b90d__field_indices_by_name[] = {
+  2,   /* field[2] = frames */
+  0,   /* field[0] = next */
+  1,   /* field[1] = sent_end */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__lane_xc299b90d__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__lane_xc299b90d__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.Lane_xc299b90d",
+  "LaneXc299b90d",
+  "Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d),
+  3,
+  lifeline__fleet__v1__parked_session__lane_xc299b90d__field_descriptors,
+  lifeline__fleet__v1__parked_session__lane_xc299b90d__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__lane_xc299b90d__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__frame_x18ab276c__field_descriptors[5] =
+{
+  {
+    "place",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, place),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "bytes",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "promise",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case),
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, promise),
+    &lifeline__fleet__v1__parked_session__promise_x08990184__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_method",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case),
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, is_method),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_blank",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, role_case),
+    offsetof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c, is_blank),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__frame_x18ab276c__field_indices_by_name[] = {
+  1,   /* field[1] = bytes */
+  4,   /* field[4] = is_blank */
+  3,   /* field[3] = is_method */
+  0,   /* field[0] = place */
+  2,   /* field[2] = promise */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__frame_x18ab276c__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__frame_x18ab276c__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.Frame_x18ab276c",
+  "FrameX18ab276c",
+  "Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c),
+  5,
+  lifeline__fleet__v1__parked_session__frame_x18ab276c__field_descriptors,
+  lifeline__fleet__v1__parked_session__frame_x18ab276c__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__frame_x18ab276c__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__promise_x08990184__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, has_key_case),
+    offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "nanoseconds_left",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, has_nanoseconds_left_case),
+    offsetof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184, nanoseconds_left),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__promise_x08990184__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = nanoseconds_left */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__promise_x08990184__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__promise_x08990184__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.Promise_x08990184",
+  "PromiseX08990184",
+  "Lifeline__Fleet__V1__ParkedSession__PromiseX08990184",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__PromiseX08990184),
+  2,
+  lifeline__fleet__v1__parked_session__promise_x08990184__field_descriptors,
+  lifeline__fleet__v1__parked_session__promise_x08990184__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__promise_x08990184__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__field_descriptors[4] =
+{
+  {
+    "method",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, method),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fields",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, fields),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "payload",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, payload),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "promise",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2, promise),
+    &lifeline__fleet__v1__parked_session__promise_x08990184__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__field_indices_by_name[] = {
+  1,   /* field[1] = fields */
+  0,   /* field[0] = method */
+  2,   /* field[2] = payload */
+  3,   /* field[3] = promise */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.WaitingPush_xbf7799b2",
+  "WaitingPushXbf7799b2",
+  "Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2),
+  4,
+  lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__field_descriptors,
+  lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__server_method_xcd405c15__field_descriptors[3] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "granted",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, granted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "used",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15, used),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__server_method_xcd405c15__field_indices_by_name[] = {
+  1,   /* field[1] = granted */
+  0,   /* field[0] = name */
+  2,   /* field[2] = used */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__server_method_xcd405c15__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__server_method_xcd405c15__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.ServerMethod_xcd405c15",
+  "ServerMethodXcd405c15",
+  "Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15),
+  3,
+  lifeline__fleet__v1__parked_session__server_method_xcd405c15__field_descriptors,
+  lifeline__fleet__v1__parked_session__server_method_xcd405c15__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__server_method_xcd405c15__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__client_method_x61910539__field_descriptors[3] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "received",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, received),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "told",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539, told),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__client_method_x61910539__field_indices_by_name[] = {
+  0,   /* field[0] = name */
+  1,   /* field[1] = received */
+  2,   /* field[2] = told */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__client_method_x61910539__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__client_method_x61910539__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.ClientMethod_x61910539",
+  "ClientMethodX61910539",
+  "Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539),
+  3,
+  lifeline__fleet__v1__parked_session__client_method_x61910539__field_descriptors,
+  lifeline__fleet__v1__parked_session__client_method_x61910539__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__client_method_x61910539__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__membership_x2a532cbf__field_descriptors[3] =
+{
+  {
+    "group",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, group),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "position",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, position),
+    &lifeline__fleet__v1__position__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "follows_gap",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf, follows_gap),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__membership_x2a532cbf__field_indices_by_name[] = {
+  2,   /* field[2] = follows_gap */
+  0,   /* field[0] = group */
+  1,   /* field[1] = position */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__membership_x2a532cbf__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__membership_x2a532cbf__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession.Membership_x2a532cbf",
+  "MembershipX2a532cbf",
+  "Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf),
+  3,
+  lifeline__fleet__v1__parked_session__membership_x2a532cbf__field_descriptors,
+  lifeline__fleet__v1__parked_session__membership_x2a532cbf__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__membership_x2a532cbf__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__parked_session__field_descriptors[13] =
+{
+  {
+    "format",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, format),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "subject",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Lifeline__Fleet__V1__ParkedSession, has_subject_case),
+    offsetof(Lifeline__Fleet__V1__ParkedSession, subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client_terms",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, client_terms),
+    &lifeline__fleet__v1__parked_session__terms_x46d3edca__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "server_terms",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, server_terms),
+    &lifeline__fleet__v1__parked_session__terms_x46d3edca__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "ordinary",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, ordinary),
+    &lifeline__fleet__v1__parked_session__lane_xc299b90d__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "urgent",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, urgent),
+    &lifeline__fleet__v1__parked_session__lane_xc299b90d__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "waiting",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__ParkedSession, n_waiting),
+    offsetof(Lifeline__Fleet__V1__ParkedSession, waiting),
+    &lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "server_methods",
+    8,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__ParkedSession, n_server_methods),
+    offsetof(Lifeline__Fleet__V1__ParkedSession, server_methods),
+    &lifeline__fleet__v1__parked_session__server_method_xcd405c15__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client_methods",
+    9,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__ParkedSession, n_client_methods),
+    offsetof(Lifeline__Fleet__V1__ParkedSession, client_methods),
+    &lifeline__fleet__v1__parked_session__client_method_x61910539__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "received",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, received),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "urgent_received",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, urgent_received),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client_received",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__ParkedSession, client_received),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "memberships",
+    13,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__ParkedSession, n_memberships),
+    offsetof(Lifeline__Fleet__V1__ParkedSession, memberships),
+    &lifeline__fleet__v1__parked_session__membership_x2a532cbf__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__parked_session__field_indices_by_name[] = {
+  8,   /* field[8] = client_methods */
+  11,   /* field[11] = client_received */
+  2,   /* field[2] = client_terms */
+  0,   /* field[0] = format */
+  12,   /* field[12] = memberships */
+  4,   /* field[4] = ordinary */
+  9,   /* field[9] = received */
+  7,   /* field[7] = server_methods */
+  3,   /* field[3] = server_terms */
+  1,   /* field[1] = subject */
+  5,   /* field[5] = urgent */
+  10,   /* field[10] = urgent_received */
+  6,   /* field[6] = waiting */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__parked_session__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 13 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.ParkedSession",
+  "ParkedSession",
+  "Lifeline__Fleet__V1__ParkedSession",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__ParkedSession),
+  13,
+  lifeline__fleet__v1__parked_session__field_descriptors,
+  lifeline__fleet__v1__parked_session__field_indices_by_name,
+  1,  lifeline__fleet__v1__parked_session__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};

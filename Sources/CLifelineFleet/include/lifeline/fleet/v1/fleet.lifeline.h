@@ -37,5 +37,53 @@ extern const LifelineMessageTable lifeline__fleet__v1__delivery__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__delivery__get_table(void) {
     return &lifeline__fleet__v1__delivery__table;
 }
+extern const LifelineMessageTable lifeline__fleet__v1__node_message__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__node_message__get_table(void) {
+    return &lifeline__fleet__v1__node_message__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__hand_over__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__hand_over__get_table(void) {
+    return &lifeline__fleet__v1__hand_over__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__handed_over__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__handed_over__get_table(void) {
+    return &lifeline__fleet__v1__handed_over__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__terms_x46d3edca__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__terms_x46d3edca__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__terms_x46d3edca__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__lane_xc299b90d__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__lane_xc299b90d__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__lane_xc299b90d__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__frame_x18ab276c__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__frame_x18ab276c__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__frame_x18ab276c__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__promise_x08990184__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__promise_x08990184__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__promise_x08990184__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__server_method_xcd405c15__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__server_method_xcd405c15__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__server_method_xcd405c15__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__client_method_x61910539__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__client_method_x61910539__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__client_method_x61910539__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__parked_session__membership_x2a532cbf__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__parked_session__membership_x2a532cbf__get_table(void) {
+    return &lifeline__fleet__v1__parked_session__membership_x2a532cbf__table;
+}
 
 #endif

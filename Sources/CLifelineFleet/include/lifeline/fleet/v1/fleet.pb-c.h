@@ -23,6 +23,18 @@ typedef struct Lifeline__Fleet__V1__LeaveReply Lifeline__Fleet__V1__LeaveReply;
 typedef struct Lifeline__Fleet__V1__GroupMessage Lifeline__Fleet__V1__GroupMessage;
 typedef struct Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f;
 typedef struct Lifeline__Fleet__V1__Delivery Lifeline__Fleet__V1__Delivery;
+typedef struct Lifeline__Fleet__V1__NodeMessage Lifeline__Fleet__V1__NodeMessage;
+typedef struct Lifeline__Fleet__V1__HandOver Lifeline__Fleet__V1__HandOver;
+typedef struct Lifeline__Fleet__V1__HandedOver Lifeline__Fleet__V1__HandedOver;
+typedef struct Lifeline__Fleet__V1__ParkedSession Lifeline__Fleet__V1__ParkedSession;
+typedef struct Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca;
+typedef struct Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d;
+typedef struct Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c;
+typedef struct Lifeline__Fleet__V1__ParkedSession__PromiseX08990184 Lifeline__Fleet__V1__ParkedSession__PromiseX08990184;
+typedef struct Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2 Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2;
+typedef struct Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15 Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15;
+typedef struct Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539 Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539;
+typedef struct Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf;
 
 
 /* --- enums --- */
@@ -148,6 +160,227 @@ struct  Lifeline__Fleet__V1__Delivery
     , 0, LIFELINE__FLEET__V1__DELIVERY__HAS_MILLISECONDS_TO_LIVE__NOT_SET, {0}, LIFELINE__FLEET__V1__DELIVERY__HAS_KEY__NOT_SET, {0} }
 
 
+typedef enum {
+  LIFELINE__FLEET__V1__NODE_MESSAGE__CONTENT__NOT_SET = 0,
+  LIFELINE__FLEET__V1__NODE_MESSAGE__CONTENT_HAND_OVER = 1,
+  LIFELINE__FLEET__V1__NODE_MESSAGE__CONTENT_HANDED_OVER = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__NODE_MESSAGE__CONTENT__CASE)
+} Lifeline__Fleet__V1__NodeMessage__ContentCase;
+
+struct  Lifeline__Fleet__V1__NodeMessage
+{
+  ProtobufCMessage base;
+  Lifeline__Fleet__V1__NodeMessage__ContentCase content_case;
+  union {
+    Lifeline__Fleet__V1__HandOver *hand_over;
+    Lifeline__Fleet__V1__HandedOver *handed_over;
+  };
+};
+#define LIFELINE__FLEET__V1__NODE_MESSAGE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__node_message__descriptor) \
+    , LIFELINE__FLEET__V1__NODE_MESSAGE__CONTENT__NOT_SET, {0} }
+
+
+typedef enum {
+  LIFELINE__FLEET__V1__HAND_OVER__HAS_SUBJECT__NOT_SET = 0,
+  LIFELINE__FLEET__V1__HAND_OVER__HAS_SUBJECT_SUBJECT = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__HAND_OVER__HAS_SUBJECT__CASE)
+} Lifeline__Fleet__V1__HandOver__HasSubjectCase;
+
+struct  Lifeline__Fleet__V1__HandOver
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData session_id;
+  ProtobufCBinaryData token;
+  uint64_t attempt;
+  ProtobufCBinaryData node;
+  Lifeline__Fleet__V1__HandOver__HasSubjectCase has_subject_case;
+  union {
+    ProtobufCBinaryData subject;
+  };
+};
+#define LIFELINE__FLEET__V1__HAND_OVER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__hand_over__descriptor) \
+    , {0,NULL}, {0,NULL}, 0, {0,NULL}, LIFELINE__FLEET__V1__HAND_OVER__HAS_SUBJECT__NOT_SET, {0} }
+
+
+struct  Lifeline__Fleet__V1__HandedOver
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData session_id;
+  uint64_t attempt;
+  int32_t result;
+};
+#define LIFELINE__FLEET__V1__HANDED_OVER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__handed_over__descriptor) \
+    , {0,NULL}, 0, 0 }
+
+
+struct  Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca
+{
+  ProtobufCMessage base;
+  uint32_t window_frames;
+  uint64_t window_bytes;
+  uint64_t credit;
+  uint32_t maximum_requests;
+  uint32_t maximum_frame;
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__TERMS_X46D3EDCA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__terms_x46d3edca__descriptor) \
+    , 0, 0, 0, 0, 0 }
+
+
+struct  Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d
+{
+  ProtobufCMessage base;
+  uint64_t next;
+  uint64_t sent_end;
+  size_t n_frames;
+  Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c **frames;
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__LANE_XC299B90D__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__lane_xc299b90d__descriptor) \
+    , 0, 0, 0,NULL }
+
+
+typedef enum {
+  LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__ROLE__NOT_SET = 0,
+  LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__ROLE_PROMISE = 3,
+  LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__ROLE_IS_METHOD = 4,
+  LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__ROLE_IS_BLANK = 5
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__ROLE__CASE)
+} Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c__RoleCase;
+
+struct  Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c
+{
+  ProtobufCMessage base;
+  uint64_t place;
+  ProtobufCBinaryData bytes;
+  Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c__RoleCase role_case;
+  union {
+    Lifeline__Fleet__V1__ParkedSession__PromiseX08990184 *promise;
+    protobuf_c_boolean is_method;
+    protobuf_c_boolean is_blank;
+  };
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__frame_x18ab276c__descriptor) \
+    , 0, {0,NULL}, LIFELINE__FLEET__V1__PARKED_SESSION__FRAME_X18AB276C__ROLE__NOT_SET, {0} }
+
+
+typedef enum {
+  LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_KEY__NOT_SET = 0,
+  LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_KEY_KEY = 1
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_KEY__CASE)
+} Lifeline__Fleet__V1__ParkedSession__PromiseX08990184__HasKeyCase;
+
+typedef enum {
+  LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_NANOSECONDS_LEFT__NOT_SET = 0,
+  LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_NANOSECONDS_LEFT_NANOSECONDS_LEFT = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_NANOSECONDS_LEFT__CASE)
+} Lifeline__Fleet__V1__ParkedSession__PromiseX08990184__HasNanosecondsLeftCase;
+
+struct  Lifeline__Fleet__V1__ParkedSession__PromiseX08990184
+{
+  ProtobufCMessage base;
+  Lifeline__Fleet__V1__ParkedSession__PromiseX08990184__HasKeyCase has_key_case;
+  union {
+    ProtobufCBinaryData key;
+  };
+  Lifeline__Fleet__V1__ParkedSession__PromiseX08990184__HasNanosecondsLeftCase has_nanoseconds_left_case;
+  union {
+    uint64_t nanoseconds_left;
+  };
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__promise_x08990184__descriptor) \
+    , LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_KEY__NOT_SET, {0}, LIFELINE__FLEET__V1__PARKED_SESSION__PROMISE_X08990184__HAS_NANOSECONDS_LEFT__NOT_SET, {0} }
+
+
+struct  Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData method;
+  ProtobufCBinaryData fields;
+  ProtobufCBinaryData payload;
+  Lifeline__Fleet__V1__ParkedSession__PromiseX08990184 *promise;
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__WAITING_PUSH_XBF7799B2__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__descriptor) \
+    , {0,NULL}, {0,NULL}, {0,NULL}, NULL }
+
+
+struct  Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  uint64_t granted;
+  uint64_t used;
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__SERVER_METHOD_XCD405C15__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__server_method_xcd405c15__descriptor) \
+    , {0,NULL}, 0, 0 }
+
+
+struct  Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  uint64_t received;
+  uint64_t told;
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__CLIENT_METHOD_X61910539__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__client_method_x61910539__descriptor) \
+    , {0,NULL}, 0, 0 }
+
+
+struct  Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData group;
+  Lifeline__Fleet__V1__Position *position;
+  protobuf_c_boolean follows_gap;
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__MEMBERSHIP_X2A532CBF__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__membership_x2a532cbf__descriptor) \
+    , {0,NULL}, NULL, 0 }
+
+
+typedef enum {
+  LIFELINE__FLEET__V1__PARKED_SESSION__HAS_SUBJECT__NOT_SET = 0,
+  LIFELINE__FLEET__V1__PARKED_SESSION__HAS_SUBJECT_SUBJECT = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__PARKED_SESSION__HAS_SUBJECT__CASE)
+} Lifeline__Fleet__V1__ParkedSession__HasSubjectCase;
+
+struct  Lifeline__Fleet__V1__ParkedSession
+{
+  ProtobufCMessage base;
+  uint32_t format;
+  Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca *client_terms;
+  Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca *server_terms;
+  Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d *ordinary;
+  Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d *urgent;
+  size_t n_waiting;
+  Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2 **waiting;
+  size_t n_server_methods;
+  Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15 **server_methods;
+  size_t n_client_methods;
+  Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539 **client_methods;
+  uint64_t received;
+  uint64_t urgent_received;
+  uint64_t client_received;
+  size_t n_memberships;
+  Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf **memberships;
+  Lifeline__Fleet__V1__ParkedSession__HasSubjectCase has_subject_case;
+  union {
+    ProtobufCBinaryData subject;
+  };
+};
+#define LIFELINE__FLEET__V1__PARKED_SESSION__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__parked_session__descriptor) \
+    , 0, NULL, NULL, NULL, NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0, 0,NULL, LIFELINE__FLEET__V1__PARKED_SESSION__HAS_SUBJECT__NOT_SET, {0} }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Lifeline__Fleet__V1__Position_Closure)
@@ -174,6 +407,42 @@ typedef void (*Lifeline__Fleet__V1__GroupMessage_Closure)
 typedef void (*Lifeline__Fleet__V1__Delivery_Closure)
                  (const Lifeline__Fleet__V1__Delivery *message,
                   void *closure_data);
+typedef void (*Lifeline__Fleet__V1__NodeMessage_Closure)
+                 (const Lifeline__Fleet__V1__NodeMessage *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__HandOver_Closure)
+                 (const Lifeline__Fleet__V1__HandOver *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__HandedOver_Closure)
+                 (const Lifeline__Fleet__V1__HandedOver *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__TermsX46d3edca *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__LaneXc299b90d *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__FrameX18ab276c *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__PromiseX08990184_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__PromiseX08990184 *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2 *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__ServerMethodXcd405c15 *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__ClientMethodX61910539 *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession__MembershipX2a532cbf *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__ParkedSession_Closure)
+                 (const Lifeline__Fleet__V1__ParkedSession *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -188,6 +457,18 @@ extern const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_reply__descri
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__group_message__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__delivery__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__node_message__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__hand_over__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__handed_over__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__terms_x46d3edca__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__lane_xc299b90d__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__frame_x18ab276c__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__promise_x08990184__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__waiting_push_xbf7799b2__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__server_method_xcd405c15__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__client_method_x61910539__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__parked_session__membership_x2a532cbf__descriptor;
 
 PROTOBUF_C__END_DECLS
 

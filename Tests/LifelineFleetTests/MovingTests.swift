@@ -1,0 +1,150 @@
+import Lifeline
+import LifelineClientTestSupport
+import LifelineFleet
+import LifelineProtos
+import LifelineTestSupport
+import Logging
+import NIOConcurrencyHelpers
+import SampleServices
+import Testing
+
+/// Sessions that go from server to server, with the groups that they are in.
+@Suite(.timeLimit(.minutes(1))) struct MovingTests {
+    /// Servers with one engine, and a relay in front of them that leads to the first one.
+    private func withServers(
+        _ fleets: [Fleet],
+        _ body: @Sendable ([SessionServer], [Int], CuttingRelay) async throws -> Void
+    ) async throws {
+        try await withServers(fleets[...], [], body)
+    }
+
+    private func withServers(
+        _ fleets: ArraySlice<Fleet>,
+        _ servers: [SessionServer],
+        _ body: @Sendable ([SessionServer], [Int], CuttingRelay) async throws -> Void
+    ) async throws {
+        if let fleet = fleets.first {
+            var configuration = SessionServerConfiguration()
+            configuration.server.shutdownGracePeriod = .milliseconds(100)
+            configuration.drainSpread = .zero
+            return try await withSessionServer(
+                listeningOn: anyPort,
+                configuration: configuration,
+                services: [fleet]
+            ) { server in
+                try await withServers(fleets.dropFirst(), servers + [server], body)
+            }
+        }
+        var ports: [Int] = []
+        for server in servers {
+            guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else { return }
+            ports.append(Int(port))
+        }
+        let bound = ports
+        try await CuttingRelay.run(
+            to: bound[0],
+            nextCut: { nil }
+        ) { relay in
+            try await body(servers, bound, relay)
+        }
+    }
+
+    private func client(of relay: CuttingRelay) -> (Endpoint, SessionClientConfiguration) {
+        var configuration = SessionClientConfiguration.named("a")
+        configuration.client.backoff.initialDelay = .milliseconds(1)
+        configuration.client.backoff.maximumAttempts = nil
+        return (.tcp(host: "127.0.0.1", port: UInt16(relay.port)), configuration)
+    }
+
+    private func fleets(_ count: Int, _ engine: some FleetEngine) -> [Fleet] {
+        var configuration = FleetConfiguration()
+        configuration.automaticGroups = { _ in ["everybody"] }
+        return (0..<count).map { _ in Fleet(engine: engine, configuration: configuration) }
+    }
+
+    /// The next pushes: their texts, and whether one tells of a gap or is called history.
+    private func take(
+        _ count: Int,
+        _ news: SessionPushes<News>.WithMetadata
+    ) async throws -> (texts: [String], marks: Set<String>) {
+        var texts: [String] = []
+        var marks: Set<String> = []
+        for try await push in news {
+            texts.append(push.message.text)
+            if push.group?.followsGap == true { marks.insert("gap") }
+            if push.group?.isRecovered == true { marks.insert("recovered") }
+            if texts.count == count { break }
+        }
+        return (texts, marks)
+    }
+
+    @Test func aMemberGoesFromServerToServer() async throws {
+        let fleets = fleets(3, MemoryFleetEngine())
+        try await withServers(fleets) { servers, ports, relay in
+            let (endpoint, configuration) = client(of: relay)
+            try await withSessionClient(to: endpoint, configuration: configuration) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                let id = try await servers[0].session(of: "a").id
+                try await until { fleets[0].memberCount(of: "everybody") == 1 }
+                let texts = (1...300).map { "\($0)" }
+                async let taken = take(texts.count, news)
+                for (index, text) in texts.enumerated() {
+                    try await fleets[index % 3].say([text], in: "everybody")
+                    guard index % 50 == 25 else { continue }
+                    // Its client comes to another server.
+                    let next = index / 50 % 3 == 0 ? 1 : index / 50 % 3 == 1 ? 2 : 0
+                    relay.redirect(to: ports[next])
+                    relay.reset()
+                    try await until { servers[next].session(named: "a") != nil }
+                    #expect(try #require(servers[next].session(named: "a")).id == id)
+                }
+                let result = try await taken
+                #expect(result.texts == texts)
+                #expect(result.marks == [])
+                #expect(servers.map { $0.sessions.count }.reduce(0, +) == 1)
+            }
+        }
+    }
+
+    @Test func aServerThatGoesAwayLeavesItsSessionsForTheOthers() async throws {
+        let fleets = fleets(2, MemoryFleetEngine())
+        try await withServers(fleets) { servers, ports, relay in
+            let (endpoint, configuration) = client(of: relay)
+            try await withSessionClient(to: endpoint, configuration: configuration) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                _ = try await servers[0].session(of: "a")
+                try await until { fleets[0].memberCount(of: "everybody") == 1 }
+                async let taken = take(20, news)
+                for number in 1...10 { try await fleets[0].say(["\(number)"], in: "everybody") }
+                relay.redirect(to: ports[1])
+                await servers[0].shutdown(gracePeriod: .milliseconds(100))
+                for number in 11...20 { try await fleets[1].say(["\(number)"], in: "everybody") }
+                let result = try await taken
+                #expect(result.texts == (1...20).map { "\($0)" })
+                #expect(result.marks == [])
+                #expect(servers[1].session(named: "a") != nil)
+            }
+        }
+    }
+
+    /// Nobody listens at a server that was killed.
+    @Test func theSessionsOfADeadServerAreLost() async throws {
+        let engine = MemoryFleetEngine()
+        let fleets = fleets(2, engine)
+        try await withServers(fleets) { servers, ports, relay in
+            let (endpoint, configuration) = client(of: relay)
+            try await withSessionClient(to: endpoint, configuration: configuration) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                let session = try await servers[0].session(of: "a")
+                engine.detach(fleets[0].nodeName)
+                relay.redirect(to: ports[1])
+                relay.reset()
+                try await session.push(Pushes.news.name, News.with { $0.text = "lost" })
+                let next = try await servers[1].session(of: "a")
+                #expect(next.id != session.id)
+                try await next.push(Pushes.news.name, News.with { $0.text = "new" })
+                #expect(try await take(1, news).texts == ["new"])
+            }
+        }
+    }
+}
