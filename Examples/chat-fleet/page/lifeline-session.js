@@ -915,7 +915,7 @@ export class SessionMachine {
   #end(code, message) {
     if (this.#decoder) this.#leaveConnection();
     this.#retryAt = this.#timeoutBound = Infinity;
-    this.#forgetSession("closed");
+    this.#forgetSession("closed", message);
     for (const waiting of this.#waiting) this.#settle(waiting, { error: new SessionError("closed", message) });
     [this.#waiting, this.#waitingCost] = [[], 0];
     this.#enter("closed", { code, message });
@@ -966,7 +966,7 @@ export class SessionMachine {
     const limits = { ...terms, maximumFrame: terms.maximumFrame || MAXIMUM_FRAME };
     [this.#openBy, this.#openedAt] = [Infinity, now];
     if (!welcome.resumed) {
-      this.#forgetSession("sessionLost");
+      this.#forgetSession("sessionLost", "The server does not know the session.");
       [this.#id, this.#token, this.#terms] = [sessionID.slice(), token.slice(), limits];
       this.#enter("open");
     } else {
@@ -1004,7 +1004,7 @@ export class SessionMachine {
   }
 
   /** The session is over. What was sent and not acknowledged or answered is in doubt. */
-  #forgetSession(code) {
+  #forgetSession(code, reason) {
     if (this.#id.length === 0) return;
     const inDoubt = this.#ordinary.entries.map(({ message }) => message).filter((sent) => sent?.isRequest === false);
     inDoubt.push(...this.#requests.values());
@@ -1018,18 +1018,18 @@ export class SessionMachine {
     [this.#inboundMethods, this.#inboundNames] = [[null], new Set()];
     this.#unacknowledged = { count: 0, cost: 0 };
     this.#acknowledgeBy = Infinity;
-    this.#effects.push({ do: "tell", event: "lost", inDoubt });
+    this.#effects.push({ do: "tell", event: "lost", inDoubt, reason });
   }
 
   #violated(words, now) {
     const goodbye = { code: GoodbyeCode.violation, message: words };
     this.#out = [encodeFrame(Kind.goodbye, Content.goodbye.encode(goodbye))];
     this.#flush();
-    this.#forgetSession("sessionLost");
+    this.#forgetSession("sessionLost", `The server broke the rules: ${words}.`);
     this.#loseConnection(now);
   }
 
-  #takeGoodbye({ code, pauseMilliseconds }, now) {
+  #takeGoodbye({ code, message: words, pauseMilliseconds }, now) {
     const pausedUntil = now + Math.min(pauseMilliseconds, MAXIMUM_PAUSE);
     switch (code) {
       case GoodbyeCode.closed:
@@ -1041,7 +1041,7 @@ export class SessionMachine {
       case GoodbyeCode.version:
         return this.#end("version", "The server speaks another version of the protocol.");
       case GoodbyeCode.violation:
-        this.#forgetSession("sessionLost");
+        this.#forgetSession("sessionLost", `The server says that this side broke the rules: ${words.slice(0, 1_000)}`);
         return this.#loseConnection(now);
       case GoodbyeCode.full:
         return this.#loseConnection(now, pausedUntil);
@@ -1402,8 +1402,8 @@ export class Session {
    *   "closed", which is the last one, and why.
    * - `onOpened({ resumed, metadata, url })`: a connection is open. If it has not `resumed`, the session is a new one.
    *   The server's `metadata` is a Map, as that of pushes is.
-   * - `onLost({ inDoubt })`: a session is over. The messages of which it is not known whether the server has handled
-   *   them, each as `{ method, payload, isRequest }`; their promises fail, too.
+   * - `onLost({ reason, inDoubt })`: a session is over, and why, in words. The messages of which it is not known
+   *   whether the server has handled them, each as `{ method, payload, isRequest }`; their promises fail, too.
    * - `onProblem(error)`: a push could not be read, or its handler has failed. It counts as processed.
    * - `times`: see `defaultTimes`.
    */
@@ -1562,7 +1562,7 @@ export class Session {
     socket?.close();
   }
 
-  #tell({ event, state, delay, code, message, resumed, metadata, url, inDoubt }) {
+  #tell({ event, state, delay, code, message, resumed, metadata, url, inDoubt, reason }) {
     const { onState, onOpened, onLost } = this.#options;
     const address = this.#urls[url];
     if (event === "state" && state !== "greeting") {
@@ -1571,7 +1571,7 @@ export class Session {
       this.#guard(() => onOpened?.({ resumed, metadata, url: address }));
     } else if (event === "lost") {
       const messages = inDoubt.map(({ method, payload, isRequest }) => ({ method, payload, isRequest }));
-      this.#guard(() => onLost?.({ inDoubt: messages }));
+      this.#guard(() => onLost?.({ reason, inDoubt: messages }));
     }
   }
 

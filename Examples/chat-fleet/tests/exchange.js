@@ -28,16 +28,21 @@ function makeSocket(address) {
   seen.connections += 1;
   if (seen.cuts >= cutCount) return new NodeSocket(address);
   seen.cuts += 1;
-  return new NodeSocket(address, 400 + Math.floor(random() ** 2 * 30_000));
+  return new NodeSocket(address, 100 + Math.floor(random() ** 2 * 60_000));
 }
 
+let isDone = false;
 let whenAllNewsCame;
 const allNews = new Promise((resolve) => { whenAllNewsCame = resolve; });
 const session = new Session([url], {
   world: { makeSocket },
   times: { firstDelay: 1, maximumDelay: 5 },
   onOpened: ({ resumed }) => { seen.resumed += resumed ? 1 : 0; },
-  onLost: () => { seen.lost += 1; },
+  onLost: ({ reason }) => {
+    if (isDone) return;
+    console.error(`exchange: a session is lost: ${reason}`);
+    seen.lost += 1;
+  },
   pushes: { "interop.Peer/News": {
     type: ChatMessage,
     take: ({ id }) => {
@@ -80,11 +85,13 @@ async function idle() {
 
 try {
   await Promise.all([ask("Start", count), echo(), note(), allNews]);
+  seen.cutsAmid = seen.cuts;
   await idle();
 } catch (error) {
   console.error(`exchange: ${error.message}`, seen);
   process.exit(1);
 }
+isDone = true;
 session.close();
 const inOrder = (found) => found.length === count && found.every((number, index) => number === index);
 // Replies may overtake one another.
@@ -92,6 +99,6 @@ seen.echoes.sort((one, other) => one - other);
 const isRight = inOrder(seen.news) && inOrder(seen.echoes) && seen.lost === 0;
 console.log(
   `${seen.news.length} pushes and ${seen.echoes.length} replies over ${seen.connections} connections, `
-  + `${seen.resumed} of them resumed: ${isRight ? "none lost, doubled or reordered" : "WRONG"}`,
+  + `${seen.resumed} of them resumed, ${seen.cutsAmid} cut amid these: ${isRight ? "none lost, doubled or reordered" : "WRONG"}`,
 );
 process.exit(isRight ? 0 : 1);

@@ -1,5 +1,5 @@
-// A WebSocket for Node, which has none of its own before version 22: as much of RFC 6455 as a session needs, over ws://.
-// It can be cut after any number of bytes, which a real one cannot.
+// A WebSocket for Node, which has none of its own before version 22: as much of RFC 6455 as a session needs, on ws://.
+// It can be cut after any number of bytes, which a real one cannot, and hands bytes on before their message is whole.
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 
@@ -10,6 +10,8 @@ export class NodeSocket {
   #socket;
   #budget;
   #received = Buffer.alloc(0);
+  /** How much of a message's frame has not come. */
+  #missing = 0;
 
   /** After `budget` bytes of both directions together, the connection is cut, in the midst of whatever it carries. */
   constructor(url, budget = Infinity) {
@@ -95,24 +97,32 @@ export class NodeSocket {
     return true;
   }
 
-  /** Takes a whole frame, if there is one. */
+  /** Takes what there is of a message's frame, or another frame if it is whole. Returns whether there may be more. */
   #takeFrame() {
     const received = this.#received;
+    if (this.#missing > 0) {
+      const part = received.subarray(0, this.#missing);
+      this.#received = received.subarray(part.length);
+      this.#missing -= part.length;
+      if (part.length > 0) this.onmessage?.({ data: Uint8Array.from(part).buffer });
+      return part.length > 0;
+    }
     if (received.length < 2) return false;
     const short = received[1] & 0x7f;
     const start = short < 126 ? 2 : short === 126 ? 4 : 10;
     if (received.length < start) return false;
     const length = short < 126 ? short : short === 126 ? received.readUInt16BE(2) : Number(received.readBigUInt64BE(2));
-    if (received.length < start + length) return false;
-    const payload = received.subarray(start, start + length);
-    this.#received = received.subarray(start + length);
-    switch (received[0] & 0x0f) {
-      case CLOSE: this.#socket.end(); break;
-      case PING: this.#writeFrame(PONG, payload); break;
-      case PONG: break;
+    const opcode = received[0] & 0x0f;
+    if (opcode < CLOSE) {
       // A message may come in several frames. Where one ends says nothing here.
-      default: this.onmessage?.({ data: Uint8Array.from(payload).buffer });
+      this.#missing = length;
+      this.#received = received.subarray(start);
+      return true;
     }
+    if (received.length < start + length) return false;
+    this.#received = received.subarray(start + length);
+    if (opcode === CLOSE) this.#socket.end();
+    if (opcode === PING) this.#writeFrame(PONG, received.subarray(start, start + length));
     return true;
   }
 }

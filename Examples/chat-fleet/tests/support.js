@@ -1,7 +1,11 @@
 // What the tests share: a machine with a script for its server, time that is told, and a server that keeps sessions.
+import { webcrypto } from "node:crypto";
 import {
   concatenate, Content, decodeFrame, delimited, encodeFrame, FrameDecoder, Kind, MessageType, SessionMachine,
 } from "../page/lifeline-session.js";
+
+// Node 18 has no such global.
+globalThis.crypto ??= webcrypto;
 
 export const Note = new MessageType({ number: [1, "uint32"], text: [2, "string"] });
 
@@ -208,7 +212,7 @@ class FakeSocket {
   /** Bytes of the server, in messages that end anywhere. */
   sendBack(sent) {
     for (let position = 0; position < sent.length;) {
-      const length = 1 + Math.floor(this.world.random() * 40);
+      const length = 1 + Math.floor(this.world.random() ** 4 * 3_000);
       const part = sent.slice(position, position + length);
       this.#carry(part, (arrived) => this.onmessage({ data: Uint8Array.from(arrived).buffer }));
       position += length;
@@ -240,8 +244,8 @@ class FakeSocket {
 }
 
 /**
- * A server of sessions, written plainly: it keeps every frame that it has sent. It records pushes and requests, answers
- * the latter with their own payloads, and acknowledges when it likes.
+ * A server of sessions, written plainly: it keeps every frame that it has sent. It records the numbers of pushes and
+ * requests, answers the latter with their own payloads, and acknowledges when it likes.
  */
 export class FakeServer {
   sessions = new Map();
@@ -267,10 +271,14 @@ export class FakeServer {
     this.sessions.clear();
   }
 
-  /** Pushes to every session, and returns how many there are. */
   push(method, payload) {
     for (const session of this.sessions.values()) session.push(method, payload);
-    return this.sessions.size;
+  }
+
+  /** Answers a request with `{ payload, status }`, or with null not at all. */
+  answer(session, method, payload) {
+    this.asked.push(Note.decode(payload).number);
+    return { payload };
   }
 }
 
@@ -288,14 +296,14 @@ class FakeSession {
   /** What the client has told of places that it has processed. */
   processed = 0;
 
-  push(method, payload) {
+  push(method, payload, metadata = new Map()) {
     let credit = this.named.get(method);
     if (!credit) {
       credit = { number: this.named.size + 1, used: 0, granted: 256 << 10 };
       this.named.set(method, credit);
       this.send("ordinary", frame("method", { number: credit.number, name: method }));
     }
-    this.waiting.push([credit, frame("push", { method: credit.number, payload })]);
+    this.waiting.push([credit, frame("push", { method: credit.number, payload, metadata })]);
     this.pushWaiting();
   }
 
@@ -354,10 +362,11 @@ class FakeConnection {
     switch (taken.kind) {
       case "method": session.methods.push(taken.name); break;
       case "push": this.server.notes.push(Note.decode(taken.payload).number); break;
-      case "request":
-        this.server.asked.push(Note.decode(taken.payload).number);
-        session.send("urgent", frame("urgentResponse", { serial: taken.serial, payload: taken.payload }));
+      case "request": {
+        const answer = this.server.answer(session, session.methods[taken.method], taken.payload);
+        if (answer) session.send("urgent", frame("urgentResponse", { serial: taken.serial, ...answer }));
         break;
+      }
       case "acknowledgement": session.processed = Math.max(session.processed, taken.ordinary); break;
       case "credit":
         for (const credit of session.named.values()) {

@@ -37,7 +37,8 @@ const Inner = new MessageType({ text: [1, "string"], length: [2, "uint32"] });
 const Every = new MessageType({
   text: [1, "string"], data: [2, "bytes"], flag: [3, "bool"], small: [4, "int32"], large: [5, "uint64"],
   fixed: [6, "fixed64"], numbers: [7, "uint32", "repeated"], inner: [8, Inner], list: [9, Inner, "repeated"],
-  headers: [10, "map"], signed: [11, "int64"], count: [12, "count"], texts: [13, "string", "repeated"], kind: [14, "enum"],
+  headers: [10, "map"], signed: [11, "int64"], count: [12, "count"], texts: [13, "string", "repeated"],
+  kind: [14, "enum"],
 });
 
 test("a message with every kind of field is read as it was written", () => {
