@@ -3,10 +3,11 @@
 //
 //     node exchange.js URL [--count N] [--cuts N] [--seed S]
 //
-// Exit code 0: nothing was lost, doubled or reordered, and all the cuts were made.
+// URL is ws://… or tcp://…, over which it makes no cuts of its own. Exit code 0: nothing was lost, doubled or reordered,
+// and all the cuts were made.
 import { parseArgs } from "node:util";
 import { MessageType, Session } from "../page/lifeline-session.js";
-import { NodeSocket } from "./node-socket.js";
+import { NodeSocket, TCPSocket } from "./node-socket.js";
 import { seededRandom } from "./support.js";
 
 const { positionals: [url], values } = parseArgs({
@@ -16,7 +17,9 @@ const { positionals: [url], values } = parseArgs({
     seed: { type: "string", default: "1" },
   },
 });
-const [count, cutCount, seed] = [values.count, values.cuts, values.seed].map(Number);
+const isTCP = url.startsWith("tcp:");
+const [count, seed] = [values.count, values.seed].map(Number);
+const cutCount = isTCP ? 0 : Number(values.cuts);
 
 /** What is needed of sample.chat.v1.ChatMessage. */
 const ChatMessage = new MessageType({ id: [1, "string"], text: [4, "string"] });
@@ -26,6 +29,7 @@ const seen = { cuts: 0, connections: 0, resumed: 0, lost: 0, news: [], echoes: [
 /** Most cuts come soon, in the midst of an opening or a frame; others after more. */
 function makeSocket(address) {
   seen.connections += 1;
+  if (isTCP) return new TCPSocket(address);
   if (seen.cuts >= cutCount) return new NodeSocket(address);
   seen.cuts += 1;
   return new NodeSocket(address, 100 + Math.floor(random() ** 2 * 60_000));

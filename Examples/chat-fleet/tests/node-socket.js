@@ -126,3 +126,40 @@ export class NodeSocket {
     return true;
   }
 }
+
+/** A stream of bytes in the place of a WebSocket: over TCP the session's frames are the same. */
+export class TCPSocket {
+  readyState = 0;
+  #socket;
+
+  /** `url` is tcp://HOST:PORT. */
+  constructor(url) {
+    const { hostname, port } = new URL(url);
+    this.#socket = connect({ host: hostname, port: Number(port) }, () => {
+      this.readyState = 1;
+      this.onopen({});
+    });
+    this.#socket.setNoDelay(true);
+    this.#socket.on("data", (data) => {
+      if (this.readyState === 1) this.onmessage({ data: Uint8Array.from(data).buffer });
+    });
+    this.#socket.on("error", () => {});
+    this.#socket.on("close", () => {
+      this.readyState = 3;
+      this.onclose({});
+    });
+  }
+
+  get bufferedAmount() {
+    return this.#socket.writableLength;
+  }
+
+  send(bytes) {
+    this.#socket.write(bytes);
+  }
+
+  close() {
+    this.readyState = 2;
+    this.#socket.end();
+  }
+}
