@@ -233,7 +233,10 @@ test("an inbound lane acknowledges in whatever order frames are processed", () =
   for (const place of [12, 7, 2, 4, 1, 8, 3]) lane.process(place, 66);
   // The example of the document.
   assert.deepEqual([lane.processed, lane.ranges], [4, [2, 2, 3, 1]]);
-  for (const place of [6, 5, 10, 9, 11]) lane.process(place, 66);
+  // Between two ranges.
+  for (const place of [10, 11]) lane.process(place, 66);
+  assert.deepEqual(lane.ranges, [2, 2, 1, 3]);
+  for (const place of [6, 5, 9]) lane.process(place, 66);
   assert.deepEqual([lane.processed, lane.ranges], [12, []]);
   for (let count = 0; count < 20; count += 1) lane.receive(66, window);
   assert.throws(() => lane.receive(66, window), Violation);
@@ -284,8 +287,11 @@ test("a frame of any size goes while there is credit, and the next one waits for
   assert.deepEqual(script.kinds, ["method", "push", "push", "method", "push"]);
   script.receive(frame("credit", { method: 1, bytes: 80_000 }));
   assert.deepEqual(script.kinds, [], "80,148 are used");
-  script.receive(frame("credit", { method: 1, bytes: 70_000 }), frame("credit", { method: 1, bytes: 80_200 }));
+  script.receive(frame("credit", { method: 1, bytes: 80_200 }));
   assert.deepEqual(script.kinds, ["push"]);
+  script.receive(frame("credit", { method: 1, bytes: 90_000 }), frame("credit", { method: 1, bytes: 80_000 }));
+  script.push();
+  assert.deepEqual(script.kinds, ["push"], "a lower sum says nothing");
 });
 
 test("credit is granted when half of it was consumed, and told again on each connection", () => {
@@ -341,6 +347,11 @@ test("no more is kept for the server than the limits say", () => {
   const large = new Script();
   for (let count = 0; count < 9; count += 1) large.push("s/Say", new Uint8Array(1_000_000));
   assert.deepEqual(large.settled.map(({ code }) => code), ["full"]);
+  // What is acknowledged does not count any more.
+  large.open({ terms: { ...terms, credit: 2 ** 40, windowBytes: 2 ** 40 } });
+  large.receive(frame("acknowledgement", { ordinary: 9 }));
+  for (let count = 0; count < 8; count += 1) large.push("s/Say", new Uint8Array(1_000_000));
+  assert.ok(large.settled.every(({ code }) => code === undefined));
 });
 
 // Requests
@@ -381,6 +392,17 @@ test("a call that was sent and timed out is cancelled at the server, and its lat
   assert.deepEqual(script.settled.map(({ code }) => code), ["timedOut"]);
   script.receive(frame("urgentResponse", { serial: 1 }));
   assert.deepEqual(script.settled, []);
+});
+
+test("each call times out at its own time", () => {
+  const script = new Script().open();
+  const calls = [800, 500, 650].map((timeout) => script.ask("s/Ask", timeout));
+  const settled = [];
+  for (const duration of [500, 150, 150]) {
+    script.pass(duration);
+    settled.push(script.settled.map(({ message }) => calls.indexOf(message)));
+  }
+  assert.deepEqual(settled, [[1], [2], [0]]);
 });
 
 test("a call that was not sent is given up without a word", () => {
@@ -631,6 +653,16 @@ test("closing fails what is not processed, and says goodbye", () => {
   script.tell("close");
   assert.equal(script.machine.state, "closed");
   assert.deepEqual(script.took("connect").length, 1);
+});
+
+test("what comes behind the last frame of a connection is not taken", () => {
+  const script = new Script().open();
+  script.receive(saidMethod, bytes("047a007a00"), said(), said());
+  assert.equal(script.took("deliver").length, 0);
+  assertViolation(script);
+  const closed = new Script().open();
+  closed.receive(saidMethod, frame("goodbye", { code: GoodbyeCode.closed }), said());
+  assert.equal(closed.took("deliver").length, 0);
 });
 
 test("events of a connection that is over do nothing", () => {

@@ -52,7 +52,7 @@ for (let seed = 1; seed <= 25; seed += 1) {
     assert.deepEqual(server.asked, numbers(count));
     assert.deepEqual((await Promise.all(answers)).map(({ number }) => number), numbers(count));
     assert.ok(server.resumedCount > 5, `${server.resumedCount}`);
-    assert.deepEqual([server.sessions.size, lostCount], [1, 0]);
+    assert.deepEqual([server.sessions.size, lostCount, server.goodbyes], [1, 0, []]);
     session.close();
   });
 }
@@ -163,6 +163,21 @@ test("a handler that fails and a message that cannot be read are told, and count
   await world.run(() => fake.processed === 5);
   assert.deepEqual(heard, [1, 2, 3]);
   assert.deepEqual(problems, ["one", "two", "it ends inside a field"]);
+});
+
+test("an old connection has no say any more", async () => {
+  const { server, world } = makeWorld(8);
+  const sockets = [];
+  const accept = world.accept;
+  world.accept = (socket, url) => accept(sockets[sockets.push(socket) - 1], url);
+  const session = new Session(["ws://a"], { world, times });
+  await world.run(() => session.state === "open");
+  sockets[0].onmessage({ data: "a text" });
+  await world.run(() => sockets.length === 2 && session.state === "open");
+  sockets[0].onmessage({ data: "a text" });
+  sockets[0].onclose({});
+  assert.equal(session.state, "open");
+  assert.equal(server.connectionCount, 2);
 });
 
 test("a server that does not read, and asks for answers, is left", async () => {

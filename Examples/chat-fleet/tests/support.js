@@ -251,6 +251,7 @@ export class FakeServer {
   sessions = new Map();
   notes = [];
   asked = [];
+  goodbyes = [];
   connectionCount = 0;
   resumedCount = 0;
   /** The budget of each connection. */
@@ -374,7 +375,7 @@ class FakeConnection {
         }
         session.pushWaiting();
         break;
-      case "goodbye": throw new Error(`the client says ${taken.message}`);
+      case "goodbye": this.server.goodbyes.push(taken.message); break;
     }
   }
 
