@@ -32,6 +32,7 @@ joining.addEventListener("submit", (event) => {
       onMessage: showMessage,
       onGap: () => appendNotice("Some messages are missing here."),
       onRefused: (key, words) => {
+        // What was said into a room that lets nobody in stays where it is.
         document.getElementById(`unsent-${key}`)?.remove();
         showError(words);
       },

@@ -836,6 +836,8 @@ export class SessionMachine {
     });
     this.#enter("greeting");
     this.#out.push(encodeFrame(Kind.hello, hello));
+    // The progress has told of it, but for ranges.
+    this.#unacknowledged = { count: 0, cost: 0 };
     this.#endEvent(now);
   }
 
@@ -997,6 +999,7 @@ export class SessionMachine {
       this.#out.push(entry.frame);
     }
     for (const entry of urgents.missing) this.#out.push(entry.frame);
+    // Pushes that were consumed since the hello are acknowledged with their method's credit, below.
     if (this.#inbound.ranges.length > 0) this.#acknowledge();
     for (const [number, method] of this.#inboundMethods.entries()) {
       if (method && method.consumed > 0) this.#grant(number, method);

@@ -22,7 +22,8 @@ const DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, UNAVAILABLE = 14;
  * - `onState({ state, url, delay, message })` as the session does;
  * - `onMessage(message, { isOwn })` for each message of the room;
  * - `onGap()` where messages are lost: the room's history did not reach back to the last one that came;
- * - `onRefused(key, words)` when the server does not take a message of this page's.
+ * - `onRefused(key, words)` when the server does not take a message of this page's; with null for its key, when the
+ *   server does not let the page into the room.
  */
 export class ChatRoom {
   #name;
@@ -102,6 +103,7 @@ export class ChatRoom {
       } catch (error) {
         // The next session joins by itself.
         if (error.code === "sessionLost" || error.code === "closed") return;
+        if (isRefusal(error)) return this.#handlers.onRefused(null, error.message);
         await this.#pause();
       }
     }
@@ -139,9 +141,7 @@ export class ChatRoom {
         this.#outbox.shift();
       } catch (error) {
         if (error.code === "closed") break;
-        const isRefused = error.code === "status"
-          ? ![DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE].includes(error.status) : error.code === "tooLarge";
-        if (isRefused) {
+        if (isRefusal(error)) {
           this.#outbox.shift();
           this.#ownKeys.delete(request.key);
           this.#handlers.onRefused(request.key, error.message);
@@ -157,4 +157,10 @@ export class ChatRoom {
   #pause() {
     return new Promise((resolve) => { this.#setTimeout(resolve, RETRY_DELAY); });
   }
+}
+
+/** Whether it is no use to try again. */
+function isRefusal({ code, status }) {
+  if (code === "status") return ![DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE].includes(status);
+  return code === "tooLarge";
 }

@@ -3,8 +3,8 @@
 //
 //     node exchange.js URL [--count N] [--cuts N] [--seed S]
 //
-// URL is ws://… or tcp://…, over which it makes no cuts of its own. Exit code 0: nothing was lost, doubled or reordered,
-// and all the cuts were made.
+// URL is ws://… or tcp://…, over which it makes no cuts of its own. Exit code 0: nothing was lost, doubled or
+// reordered, and all the cuts were made.
 import { parseArgs } from "node:util";
 import { MessageType, Session } from "../page/lifeline-session.js";
 import { NodeSocket, TCPSocket } from "./node-socket.js";
@@ -103,6 +103,7 @@ seen.echoes.sort((one, other) => one - other);
 const isRight = inOrder(seen.news) && inOrder(seen.echoes) && seen.lost === 0;
 console.log(
   `${seen.news.length} pushes and ${seen.echoes.length} replies over ${seen.connections} connections, `
-  + `${seen.resumed} of them resumed, ${seen.cutsAmid} cut amid these: ${isRight ? "none lost, doubled or reordered" : "WRONG"}`,
+  + `${seen.resumed} of them resumed, ${seen.cutsAmid} cut amid these: `
+  + (isRight ? "none lost, doubled or reordered" : "WRONG"),
 );
 process.exit(isRight ? 0 : 1);

@@ -1,5 +1,5 @@
-// A client of a server of sessions, until that says goodbye for good: to see how it takes what the server does. It leaves
-// the pushes of interop.Peer/Block waiting for ever.
+// A client of a server of sessions, until that says goodbye for good: to see how it takes what the server does. It
+// leaves the pushes of interop.Peer/Block waiting for ever.
 //
 //     node guest.js tcp://HOST:PORT
 import { Session } from "../page/lifeline-session.js";

@@ -226,6 +226,20 @@ test("a slow handler holds back only the acknowledgement of its own message", ()
   assert.deepEqual([ordinary, ranges], [7, []]);
 });
 
+test("what is processed between the hello and the welcome is acknowledged", () => {
+  const script = new Script().open();
+  script.receive(saidMethod, said());
+  const [{ push }] = script.took("deliver");
+  script.tell("disconnected");
+  script.pass(1_000);
+  script.connect();
+  assert.equal(script.frames.at(-1).progress.processed, 1);
+  script.tell("consumed", push);
+  script.receive(frame("welcome", { version: 1, sessionID, token, terms, resumed: true }));
+  const acknowledged = script.frames.filter(({ kind }) => kind === "acknowledgement").map(({ ordinary }) => ordinary);
+  assert.deepEqual(acknowledged, [2]);
+});
+
 test("an inbound lane acknowledges in whatever order frames are processed", () => {
   const lane = new InboundLane();
   const window = { windowFrames: 20, windowBytes: 2_000 };
@@ -276,6 +290,15 @@ test("a window is never exceeded, in frames or in bytes", () => {
   assert.deepEqual(small.kinds, ["push"]);
   const refused = small.settled.find(({ message }) => message === large);
   assert.equal(refused.code, "tooLarge");
+});
+
+test("a window does not shrink during a session, and grows", () => {
+  const script = new Script().open({ terms: { ...terms, windowFrames: 4 } });
+  script.resume({}, { terms: { ...terms, windowFrames: 1 } });
+  for (let count = 0; count < 6; count += 1) script.push();
+  assert.equal(script.kinds.length, 4);
+  script.resume({ received: 4 }, { terms: { ...terms, windowFrames: 6 } });
+  assert.equal(script.kinds.length, 2);
 });
 
 test("a frame of any size goes while there is credit, and the next one waits for more; other methods do not", () => {
@@ -660,9 +683,11 @@ test("what comes behind the last frame of a connection is not taken", () => {
   script.receive(saidMethod, bytes("047a007a00"), said(), said());
   assert.equal(script.took("deliver").length, 0);
   assertViolation(script);
-  const closed = new Script().open();
-  closed.receive(saidMethod, frame("goodbye", { code: GoodbyeCode.closed }), said());
-  assert.equal(closed.took("deliver").length, 0);
+  for (const [code, state] of [[GoodbyeCode.closed, "closed"], [GoodbyeCode.full, "waiting"]]) {
+    const left = new Script().open();
+    left.receive(saidMethod, frame("goodbye", { code }), said());
+    assert.deepEqual([left.took("deliver").length, left.machine.state], [0, state]);
+  }
 });
 
 test("events of a connection that is over do nothing", () => {

@@ -15,7 +15,12 @@ class FakeRooms extends FakeServer {
   /** What becomes of the next things that are said: "answer", "die" before the answer, or a status. */
   outcomes = [];
 
+  /** The status of the next attempts to join; 0: it is let in. */
+  joinStatuses = [];
+
   answer(session, method, payload) {
+    const status = method.endsWith("/Join") ? this.joinStatuses.shift() ?? 0 : 0;
+    if (status !== 0) return { status, message: "not you" };
     return method === "lifeline.fleet.v1.Groups/Join" ? this.#join(session, payload) : this.#say(payload);
   }
 
@@ -27,6 +32,7 @@ class FakeRooms extends FakeServer {
     const first = recovered ? wanted : this.log.length;
     this.joins.push(earliest ? "earliest" : Number(after.offset));
     session.isMember = true;
+    session.nextFlags = recovered ? "" : "+gap";
     for (let offset = first; offset < this.log.length; offset += 1) this.#tell(session, offset);
     return { payload: JoinReply.encode({ position: { epoch: BigInt(this.epoch), offset: BigInt(first) }, recovered }) };
   }
@@ -42,8 +48,9 @@ class FakeRooms extends FakeServer {
     return null;
   }
 
-  #tell(session, offset, flags = "") {
-    const place = `${this.epoch.toString(16)}-${offset + 1}${flags}`;
+  #tell(session, offset) {
+    const place = `${this.epoch.toString(16)}-${offset + 1}${session.nextFlags}`;
+    session.nextFlags = "";
     session.push("example.chat.v1.Chat/Said", Message.encode(this.log[offset]), new Map([
       ["lifeline-group", `${place} rooms/lobby`],
     ]));
@@ -85,6 +92,40 @@ test("what one says, all see in one order", async () => {
   const plain = (shown) => shown.map((text) => text.replace("own ", ""));
   assert.deepEqual(plain(ada.shown), plain(grace.shown));
   assert.deepEqual(ada.shown.filter((text) => text.startsWith("own")), ["own a1", "own a2", "own a3"]);
+  // Now that it is a member.
+  for (const number of [4, 5, 6]) ada.room.say(`a${number}`);
+  await world.run(() => grace.shown.length === 9);
+  assert.deepEqual(grace.shown.slice(6), ["a4", "a5", "a6"]);
+});
+
+test("a session that goes on is a member still, and one that begins goes on where the last one was", async () => {
+  const { server, world, enter } = makeRoom();
+  const ada = enter("Ada");
+  await world.run(() => server.joins.length === 1);
+  ada.room.say("1");
+  await world.run(() => ada.shown.length === 1);
+  for (const { connection } of server.sessions.values()) connection.socket.cut();
+  ada.room.say("2");
+  await world.run(() => ada.shown.length === 2);
+  assert.equal(server.resumedCount, 1);
+  assert.deepEqual(server.joins, ["earliest"]);
+  server.die();
+  await world.run(() => server.joins.length === 2);
+  assert.deepEqual(server.joins, ["earliest", 2]);
+});
+
+test("a page goes on behind the place at which it has joined, also if nothing came since", async () => {
+  const { server, world, enter } = makeRoom();
+  server.log.push({ key: "k", from: "x", text: "before" });
+  server.kept = 0;
+  enter("Ada");
+  await world.run(() => server.joins.length === 1);
+  let isLater = false;
+  world.setTimeout(() => { isLater = true; }, 100);
+  await world.run(() => isLater);
+  server.die();
+  await world.run(() => server.joins.length === 2);
+  assert.deepEqual(server.joins, ["earliest", 1]);
 });
 
 test("a page that comes late sees the history", async () => {
@@ -112,7 +153,7 @@ for (let seed = 1; seed <= 20; seed += 1) {
     assert.deepEqual(grace.shown, texts);
     assert.deepEqual(ada.shown, texts.map((text) => `own ${text}`));
     assert.ok(server.log.length > 30, "the room has some twice");
-    assert.ok(server.joins.filter((start) => typeof start === "number").length >= 4);
+    assert.ok(server.joins.filter((start) => start > 0).length >= 4);
   });
 }
 
@@ -150,6 +191,19 @@ test("what a server refuses is told, and what it cannot do at the moment is trie
   for (const text of ["1", "2", "3", "4"]) ada.room.say(text);
   await world.run(() => ada.shown.length === 4);
   assert.deepEqual(ada.shown, ["refused: no", "own 2", "own 3", "own 4"]);
+});
+
+test("a room that cannot be joined at the moment is tried again, and one that lets nobody in is not", async () => {
+  const { server, world, enter } = makeRoom();
+  server.joinStatuses = [14, 14];
+  const ada = enter("Ada");
+  ada.room.say("1");
+  await world.run(() => ada.shown.length === 1);
+  // PERMISSION_DENIED
+  server.joinStatuses = [7];
+  const grace = enter("Grace");
+  await world.run(() => grace.shown.length === 1);
+  assert.deepEqual([ada.shown, grace.shown], [["own 1"], ["refused: not you"]]);
 });
 
 test("marks of groups are read, and nothing else is", () => {
