@@ -5,6 +5,15 @@ import Testing
 
 /// The chat on several servers, in Chromium.
 @Suite(.timeLimit(.minutes(3)), .serialized) struct ChatFleetInteropTests {
+    /// The page's room, without a browser: one server after the other is killed, and started again.
+    @Test func roomsLoseNothingWhenTheirServersAreKilled() async throws {
+        let script = Checkout.folder.appending(path: "Examples/chat-fleet/tests/kills.js").path
+        let server = try Program.product("ChatFleetServer", []).path
+        let command = ["node", script, server, "--kills", "5", "--messages", "500"]
+        let outcome = try await Program(URL(filePath: "/usr/bin/env"), command).outcome()
+        #expect(outcome.status == 0, "\(String(decoding: outcome.output, as: UTF8.self))\(outcome.errorText)")
+    }
+
     /// Two pages talk while one of their servers is killed, and then the other's is ended in order.
     @Test func pagesGoOnWhenTheirServersDie() async throws {
         try await ChatFleet.run { fleet in

@@ -8,6 +8,9 @@ const MAXIMUM_KEYS = 2_000;
 /** How long to wait until something is tried again that a server could not do, in milliseconds. */
 const RETRY_DELAY = 500;
 
+/** There are other servers, and somebody waits: the page tries sooner again than a session would by itself. */
+const TIMES = { maximumDelay: 4_000, stableAfter: 2_000 };
+
 /** Codes of google.rpc.Code that mean: try again. */
 const DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, UNAVAILABLE = 14;
 
@@ -50,7 +53,7 @@ export class ChatRoom {
     this.#setTimeout = options.world?.setTimeout ?? ((action, delay) => setTimeout(action, delay));
     [this.#room, this.#group, this.#name, this.#handlers] = [room, `rooms/${room}`, name, handlers];
     this.#session = new Session(urls, {
-      ...options,
+      times: TIMES, ...options,
       pushes: { "example.chat.v1.Chat/Said": { type: Message, take: (...push) => this.#hear(...push) } },
       onState: (state) => handlers.onState(state),
       // The session is not there yet where this is called while it is made; then nothing is open either.
