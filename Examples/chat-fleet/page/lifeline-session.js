@@ -597,18 +597,21 @@ const MAXIMUM_FRAME = 4 << 20;
 const TERMS = Object.freeze({
   windowFrames: 65_536, windowBytes: 8 << 20, credit: 256 << 10, maximumRequests: 1_024, maximumFrame: MAXIMUM_FRAME,
 });
-/** A goodbye and an acknowledgement are told to old servers as to new ones. */
+/** The version of the protocol that this file speaks. */
 const VERSION = 1;
-/** A method's numbers, in each direction. */
+/** How many methods each side may name. */
 const MAXIMUM_METHODS = 1_024;
 /** Urgent frames that wait or are not acknowledged; a server that asks still more breaks the rules. */
 const MAXIMUM_URGENT = 16_384;
 /** Unplaced pushes that wait for their handlers; more are dropped. */
 const MAXIMUM_UNPLACED = 64;
-/** Messages of this side that wait, or are not acknowledged. More are refused. */
+/** Messages of this side that wait or are not acknowledged, and their cost. More are refused. */
 const MAXIMUM_KEPT_COUNT = 10_000;
 const MAXIMUM_KEPT_COST = 8 << 20;
-/** Acknowledgements go when so much was processed, or after so long. A quarter of the window is more than that here. */
+/**
+ * An acknowledgement is due when so many messages were processed, of so much cost, or so many milliseconds after the
+ * first. (The document names a quarter of the window, too, which is more here.)
+ */
 const ACKNOWLEDGED_COUNT = 16;
 const ACKNOWLEDGED_COST = 32 << 10;
 const ACKNOWLEDGED_AFTER = 20;
@@ -676,7 +679,7 @@ function setTimeoutOfRequest(frame, milliseconds) {
  * - `{ do: "send", bytes }`, `{ do: "disconnect" }`: on that connection, of which nothing more may be said after that;
  * - `{ do: "deliver", push }`: hand it to the handler of `push.method`, and say `consumed(push)` afterwards;
  * - `{ do: "settle", message, error | payload, metadata }`: what became of a message that was handed to `send`;
- * - `{ do: "tell", event, … }`: for the one who uses the session: "state", "opened", "lost".
+ * - `{ do: "tell", event, … }`: the user of the session is to know of a "state", or of what was "opened" or "lost".
  *
  * When `nextDeadline` has come, say `passed`.
  */
