@@ -64,6 +64,8 @@ leave.addEventListener("click", () => {
 });
 
 addEventListener("online", () => chat?.reconnect());
+// Or the server would keep the session, and a place in the room, for two minutes.
+addEventListener("pagehide", ({ persisted }) => { if (!persisted) chat?.close(); });
 
 // What is shown
 
