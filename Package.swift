@@ -282,6 +282,33 @@ let examples: [Target] = [
         .argumentParser,
         .logging
     ),
+    c(
+        "CChatFleetProtos",
+        path: "Examples/chat-fleet/CChatFleetProtos",
+        "CLifelineMessages",
+        "CLifelineWellKnownTypes"
+    ),
+    swift(
+        "ChatFleetProtos",
+        path: "Examples/chat-fleet/ChatFleetProtos",
+        "CChatFleetProtos",
+        "Lifeline",
+        "LifelineMessages",
+        "LifelineWellKnownTypes"
+    ),
+    program(
+        "ChatFleetServer",
+        path: "Examples/chat-fleet/server",
+        "ChatFleetProtos",
+        "Lifeline",
+        "LifelineFleet",
+        "LifelineFleetRedis",
+        "LifelineWellKnownTypes",
+        .argumentParser,
+        .logging,
+        .serviceLifecycle,
+        .unixSignals
+    ),
 ]
 
 // MARK: - Benchmarks/: what measures more than the public API
@@ -566,6 +593,7 @@ let interop: [Target] = [
     tests(
         "InteropTests",
         exclude: ["Peers"],
+        "ChatFleetServer",
         "Lifeline",
         "LifelineCLI",
         "LifelineCore",

@@ -15,6 +15,11 @@ struct BackgroundProgram: Sendable {
 
     /// Runs `body` while the program runs, with what follows `prefix` in the first line that begins with it.
     func run<Result>(announcing prefix: String = "", _ body: (String) async throws -> Result) async throws -> Result {
+        try await run(upTo: prefix) { lines in try await body(String(lines[lines.count - 1].dropFirst(prefix.count))) }
+    }
+
+    /// Runs `body` while the program runs, with its lines up to the first one that begins with `prefix`.
+    func run<Result>(upTo prefix: String, _ body: ([String]) async throws -> Result) async throws -> Result {
         let process = Process()
         let (life, output) = (Pipe.make(), Pipe.make())
         process.executableURL = URL(filePath: "/usr/bin/python3")
@@ -27,7 +32,7 @@ struct BackgroundProgram: Sendable {
         try process.start()
         let result: Swift.Result<Result, any Error>
         do {
-            guard let announcement = await line(of: output, beginningWith: prefix) else {
+            guard let announcement = await lines(of: output, upTo: prefix) else {
                 throw Failure(
                     description: "\(command[0]) ended without saying \(prefix)… Run scripts/install-dependencies test."
                 )
@@ -64,7 +69,7 @@ struct BackgroundProgram: Sendable {
         """
 
     /// Waits on a thread that may block. The rest is read too, or the program would wait for room in the pipe.
-    private func line(of pipe: Pipe, beginningWith prefix: String) async -> String? {
+    private func lines(of pipe: Pipe, upTo prefix: String) async -> [String]? {
         let lines = AsyncStream.makeStream(of: String.self)
         let file = pipe.fileHandleForReading
         DispatchQueue.global().async {
@@ -79,7 +84,11 @@ struct BackgroundProgram: Sendable {
             }
             lines.continuation.finish()
         }
-        for await line in lines.stream where line.hasPrefix(prefix) { return String(line.dropFirst(prefix.count)) }
+        var found: [String] = []
+        for await line in lines.stream {
+            found.append(line)
+            if line.hasPrefix(prefix) { return found }
+        }
         return nil
     }
 }

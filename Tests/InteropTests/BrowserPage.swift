@@ -104,7 +104,7 @@ struct BrowserPage: Sendable {
 
     // MARK: Its looks
 
-    struct Size: Encodable {
+    private struct Size: Encodable {
         let width: Int
         let height: Int
         let deviceScaleFactor = 2
@@ -118,7 +118,22 @@ struct BrowserPage: Sendable {
 
     private struct Screenshot: Decodable { let data: String }
 
-    func takeScreenshot(to file: URL, size: Size, colorScheme: String) async throws {
+    /// They are for people to look at: in the folder that LIFELINE_SCREENSHOTS names, or in .build.
+    func takeScreenshots(of example: String, named name: String) async throws {
+        let folder =
+            ProcessInfo.processInfo.environment["LIFELINE_SCREENSHOTS"].map { URL(filePath: $0) }
+            ?? Checkout.folder.appending(path: ".build/\(example)-screenshots")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        for scheme in ["light", "dark"] {
+            for (width, size) in [("wide", Size(width: 900, height: 700)), ("narrow", Size(width: 360, height: 640))] {
+                let file = folder.appending(path: "\(name)-\(scheme)-\(width).png")
+                try await takeScreenshot(to: file, size: size, colorScheme: scheme)
+                print("screenshot: \(file.path)")
+            }
+        }
+    }
+
+    private func takeScreenshot(to file: URL, size: Size, colorScheme: String) async throws {
         try await call("Emulation.setDeviceMetricsOverride", size)
         let scheme = Media.Feature(name: "prefers-color-scheme", value: colorScheme)
         try await call("Emulation.setEmulatedMedia", Media(features: [scheme]))

@@ -99,22 +99,9 @@ import Testing
         }
     }
 
-    /// They are for people to look at: in the folder that LIFELINE_SCREENSHOTS names, or in .build.
     private func takeScreenshots(of page: BrowserPage) async throws {
-        let folder =
-            ProcessInfo.processInfo.environment["LIFELINE_SCREENSHOTS"].map { URL(filePath: $0) }
-            ?? Checkout.folder.appending(path: ".build/web-chat-screenshots")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let state: String = try await page.evaluate("document.getElementById('state').dataset.state")
-        for scheme in ["light", "dark"] {
-            for (name, size) in [
-                ("wide", BrowserPage.Size(width: 900, height: 700)), ("narrow", .init(width: 360, height: 640)),
-            ] {
-                let file = folder.appending(path: "\(state)-\(scheme)-\(name).png")
-                try await page.takeScreenshot(to: file, size: size, colorScheme: scheme)
-                print("screenshot: \(file.path)")
-            }
-        }
+        try await page.takeScreenshots(of: "web-chat", named: state)
     }
 
     @Test func aPageGivesUpAfterFourAttemptsAndTriesAgainWhenTold() async throws {

@@ -1,0 +1,169 @@
+// A room of the chat: what was said there, once and in order, and what is to be said. It knows nothing of the page.
+import { groupMark, JoinReply, JoinRequest, Message, SayReply, SayRequest } from "./chat-messages.js";
+import { Session } from "./lifeline-session.js";
+
+/** How many keys are remembered: more than the servers keep of a room. */
+const MAXIMUM_KEYS = 2_000;
+
+/** How long to wait until something is tried again that a server could not do, in milliseconds. */
+const RETRY_DELAY = 500;
+
+/** There are other servers, and somebody waits: the page tries sooner again than a session would by itself. */
+const TIMES = { maximumDelay: 4_000, stableAfter: 2_000 };
+
+/** Codes of google.rpc.Code that mean: try again. */
+const DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, UNAVAILABLE = 14;
+
+/**
+ * Takes part in a room, at whichever of the servers it reaches.
+ *
+ * The session keeps what is said through lost connections. Where a session is lost, because its server is gone, the
+ * room is joined again behind the last message that came, and what was not answered is said again. The room may have
+ * that twice then, with one key, and the second one is left out here.
+ *
+ * It calls
+ * - `onState({ state, url, delay, message })` as the session does;
+ * - `onMessage(message, { isOwn })` for each message of the room;
+ * - `onGap()` where messages are lost: the room's history did not reach back to the last one that came;
+ * - `onRefused(key, words)` when the server does not take a message of this page's; with null for its key, when the
+ *   server does not let the page into the room.
+ */
+export class ChatRoom {
+  #name;
+  #group;
+  #room;
+  #handlers;
+  #session;
+  #setTimeout;
+  /** What is to be said, in order. The first one may be under way. */
+  #outbox = [];
+  #isSpeaking = false;
+  /** Whether the present session is a member of the group. */
+  #isMember = false;
+  /** Counts sessions, so that an answer to an earlier one is told from this one's. */
+  #sessionCount = 0;
+  /** The position of the last message that came; null before the first. */
+  #position = null;
+  #isGapTold = false;
+  #keys = new Set();
+  #ownKeys = new Set();
+
+  /** `options` are for the session. Throws `TypeError` for what is no URL. */
+  constructor(urls, room, name, handlers, options = {}) {
+    this.#setTimeout = options.world?.setTimeout ?? ((action, delay) => setTimeout(action, delay));
+    [this.#room, this.#group, this.#name, this.#handlers] = [room, `rooms/${room}`, name, handlers];
+    this.#session = new Session(urls, {
+      times: TIMES, ...options,
+      pushes: { "example.chat.v1.Chat/Said": { type: Message, take: (...push) => this.#hear(...push) } },
+      onState: (state) => handlers.onState(state),
+      // The session is not there yet where this is called while it is made; then nothing is open either.
+      onOpened: ({ resumed }) => { if (!resumed) this.#beginSession(); },
+    });
+  }
+
+  /** Says something as soon as it can be said. Returns its key. */
+  say(text) {
+    const key = crypto.getRandomValues(new BigUint64Array(2)).join("-");
+    this.#ownKeys.add(key);
+    this.#outbox.push({ room: this.#room, key, from: this.#name, text });
+    this.#speak();
+    return key;
+  }
+
+  /** Tries to connect at once. */
+  reconnect() {
+    this.#session.reconnect();
+  }
+
+  close() {
+    this.#session.close();
+  }
+
+  // Members
+
+  #beginSession() {
+    this.#sessionCount += 1;
+    this.#isMember = false;
+    this.#join(this.#sessionCount);
+  }
+
+  /** Joins behind the last message that came, or with all that the room has. */
+  async #join(session) {
+    while (session === this.#sessionCount && this.#session.state !== "closed") {
+      const position = this.#position;
+      const start = position ? { after: position } : { earliest: true };
+      try {
+        const reply = await this.#session.call(
+          "lifeline.fleet.v1.Groups/Join", JoinRequest, { group: this.#group, ...start }, JoinReply,
+        );
+        if (session !== this.#sessionCount) return;
+        if (position && !reply.recovered) this.#tellGap();
+        // Messages may have come before the answer.
+        if (this.#position === position) this.#position = reply.position;
+        this.#isMember = true;
+        this.#speak();
+        return;
+      } catch (error) {
+        // The next session joins by itself.
+        if (error.code === "sessionLost" || error.code === "closed") return;
+        if (isRefusal(error)) return this.#handlers.onRefused(null, error.message);
+        await this.#pause();
+      }
+    }
+  }
+
+  #hear(message, metadata) {
+    const mark = groupMark(metadata);
+    if (mark?.group !== this.#group) return;
+    this.#position = mark.position;
+    if (mark.followsGap) this.#tellGap();
+    this.#isGapTold = false;
+    if (this.#keys.has(message.key)) return;
+    this.#keys.add(message.key);
+    // The oldest one.
+    if (this.#keys.size > MAXIMUM_KEYS) this.#keys.delete(this.#keys.values().next().value);
+    this.#handlers.onMessage(message, { isOwn: this.#ownKeys.delete(message.key) });
+  }
+
+  /** The answer to joining and the next message may both tell of the same gap. */
+  #tellGap() {
+    if (!this.#isGapTold) this.#handlers.onGap();
+    this.#isGapTold = true;
+  }
+
+  // Messages
+
+  /** Says one thing after the other: each waits for the answer to the one before, so that the order stays. */
+  async #speak() {
+    if (this.#isSpeaking) return;
+    this.#isSpeaking = true;
+    while (this.#outbox.length > 0 && this.#isMember) {
+      const request = this.#outbox[0];
+      try {
+        await this.#session.call("example.chat.v1.Chat/Say", SayRequest, request, SayReply);
+        this.#outbox.shift();
+      } catch (error) {
+        if (error.code === "closed") break;
+        if (isRefusal(error)) {
+          this.#outbox.shift();
+          this.#ownKeys.delete(request.key);
+          this.#handlers.onRefused(request.key, error.message);
+        } else if (error.code !== "sessionLost") {
+          await this.#pause();
+        }
+        // Else: it goes on in the next session, once that is a member, or at once where that is so already.
+      }
+    }
+    this.#isSpeaking = false;
+  }
+
+  #pause() {
+    return new Promise((resolve) => { this.#setTimeout(resolve, RETRY_DELAY); });
+  }
+}
+
+/** Whether it is no use to try again. */
+function isRefusal({ code, status }) {
+  if (code === "status") return ![DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE].includes(status);
+  return code === "tooLarge";
+}
