@@ -47,6 +47,9 @@ public protocol FleetEngine: Sendable {
 
     // MARK: Sessions
 
+    /// Whether anybody may take what is left here when the present node is gone.
+    var isShared: Bool { get }
+
     /// A node has these sessions, for so long from now on. Those that another node has, or that are on their way, stay as
     /// they are.
     func claim(_ sessions: [FleetSession], for node: String, lifetime: Duration) async throws

@@ -97,6 +97,9 @@ public final class MemoryFleetEngine: FleetEngine {
         }
     }
 
+    /// Whether several nodes of the process use it.
+    public var isShared: Bool { state.withLockedValue { $0.nodes.count > 1 } }
+
     public func tell(_ message: [UInt8], to node: String) async throws -> Bool {
         guard let node = state.withLockedValue({ $0.nodes[node] }) else { return false }
         node.receive(.told(message))

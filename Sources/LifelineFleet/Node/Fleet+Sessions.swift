@@ -16,6 +16,8 @@ extension Fleet: SessionDepot {
     /// How long it is tried to leave a session in the engine: 5 s.
     private static var parkPatience: Duration { .seconds(5) }
 
+    package var isShared: Bool { engine.isShared }
+
     package func begin(_ session: SessionServerEnd, _ claim: SessionClaim) async {
         transfers.withLockedValue { $0.began(session, claim) }
         let claimed = Latch<Void>()

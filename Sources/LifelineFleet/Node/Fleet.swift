@@ -23,6 +23,12 @@ public import ServiceLifecycle
 /// as long as its session lasts, whatever becomes of connections. A member that takes messages more slowly than they come
 /// holds up nobody: it gets them from the group's history. Where it is slower, or away for longer, than the history
 /// reaches, its next message says that others before it are lost (`GroupMark.followsGap`).
+///
+/// **Sessions move.** A client that comes to another server of the fleet goes on there with its session: the server that
+/// has it is asked to leave it in the engine, and a server that goes away leaves all of its sessions there. Nothing is
+/// lost, doubled, or in doubt. Calls that run when a session moves are cancelled after a second, and end with the status
+/// `unavailable`. A session with a store (`SessionServerConfiguration.store`) stays where that is. All servers of a fleet
+/// have the same `SessionLimits`.
 public final class Fleet: Sendable {
     /// What joins the processes of the fleet.
     public let engine: any FleetEngine

@@ -3,6 +3,9 @@ internal import NIOCore
 
 // Sessions, and what nodes tell each other.
 extension RedisFleetEngine {
+    /// Always.
+    public var isShared: Bool { true }
+
     public func claim(_ sessions: [FleetSession], for node: String, lifetime: Duration) async throws {
         let byID = Dictionary(sessions.map { ($0.id, $0) }) { $1 }
         _ = try await each(of: Array(byID.keys)) { id in

@@ -1,5 +1,8 @@
 /// Where the servers of a fleet leave sessions for each other: a service of each of them. `Fleet` is one.
 package protocol SessionDepot: SessionService {
+    /// Whether other servers may take what is left there.
+    var isShared: Bool { get }
+
     /// A session begins at a server. Returns when other servers can find it, or when that takes too long.
     func begin(_ session: SessionServerEnd, _ claim: SessionClaim) async
 

@@ -27,7 +27,7 @@ extension SessionServer {
     /// - Parameter cancelling: when handlers of requests are cancelled that go on.
     @discardableResult
     func move(_ session: SessionServerEnd, cancelling: MonotonicTime) async -> Bool {
-        guard let depot else { return false }
+        guard let depot, depot.isShared else { return false }
         let parked = Latch<Bool>()
         let (other, claim, pause) = state.withLockedValue { state in
             let other = state.moves[session.sessionID]
@@ -60,13 +60,13 @@ extension SessionServer {
 
     /// The server goes away: a session whose client is not there any more waits for it elsewhere.
     func moveIfDraining(_ session: SessionServerEnd) {
-        guard depot != nil, state.withLockedValue({ $0.registry.isDraining }) else { return }
+        guard depot?.isShared == true, state.withLockedValue({ $0.registry.isDraining }) else { return }
         Task.detached { await self.move(session, cancelling: self.clock.now + Self.handlerGrace) }
     }
 
     /// Leaves all sessions in the depot that can be. Waits until they are there.
     func moveAll() async {
-        guard depot != nil else { return }
+        guard depot?.isShared == true else { return }
         let now = clock.now
         await withDiscardingTaskGroup { tasks in
             for session in sessions {

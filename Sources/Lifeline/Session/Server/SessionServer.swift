@@ -203,6 +203,10 @@ public final class SessionServer: Sendable {
     ///    its replies and has processed all pushes.
     /// 3. What is left when the grace period is over is cut, its handlers are cancelled, and their sessions end.
     ///
+    /// In a fleet (`LifelineFleet`) whose engine is shared, sessions do not end: each is left in the engine once its client
+    /// has gone, or the grace period is over, and another server goes on with it. Handlers that run then are cancelled, and
+    /// have three seconds more.
+    ///
     /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
     /// the grace period, when its own is over earlier. A client that comes back to the next server begins a new session
     /// there, with what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been

@@ -9,12 +9,13 @@ public protocol SessionService: Sendable {
     /// The methods. Those of all of a server's services have different names.
     var methods: [SessionMethod] { get }
 
-    /// A session has begun: called once for each, before anything that comes over it is handled, and before
-    /// `SessionServerConfiguration.whenOpened`, whose rules it follows. Default: nothing.
+    /// A session has begun, or has come from another server of the fleet: called once for each, before anything that
+    /// comes over it is handled, and before `SessionServerConfiguration.whenOpened`, whose rules it follows. Default:
+    /// nothing.
     func sessionOpened(_ session: SessionServerEnd)
 
-    /// A session that has begun is over: called once for each, after `SessionServerConfiguration.whenEnded`. Handlers
-    /// of it may still run. Default: nothing.
+    /// A session that has begun is over, or goes on at another server of the fleet: called once for each, after
+    /// `SessionServerConfiguration.whenEnded`. Handlers of it may still run. Default: nothing.
     func sessionEnded(_ session: SessionServerEnd)
 }
 

@@ -191,6 +191,7 @@ import Testing
 /// Keeps sessions of the servers of a test.
 private final class TestDepot: SessionDepot {
     let methods: [SessionMethod] = []
+    let isShared = true
     /// Those that are asked for sessions that are not parked.
     let servers = NIOLockedValueBox<[SessionServer]>([])
     let isClosed = NIOLockedValueBox(false)
