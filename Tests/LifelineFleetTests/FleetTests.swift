@@ -379,8 +379,12 @@ extension SessionPushes<News>.WithMetadata {
         configuration.mayJoin = { _, session in
             try await until { members.withLockedValue { $0.contains { $0.groups(of: session) == ["g"] } } }
         }
-        let fleets = (0..<2).map { _ in Fleet(engine: engine, configuration: configuration) }
-        members.withLockedValue { $0 = fleets }
+        let makeFleet = { [configuration] in
+            let fleet = Fleet(engine: engine, configuration: configuration)
+            members.withLockedValue { $0.append(fleet) }
+            return fleet
+        }
+        let first = makeFleet()
         var server = SessionServerConfiguration()
         server.server.shutdownGracePeriod = .zero
         try await withSessionClient(to: endpoint) { client in
@@ -391,16 +395,18 @@ extension SessionPushes<News>.WithMetadata {
                         for try await _ in group.joins { joinCount.withLockedValue { $0 += 1 } }
                     }
                 }
-                try await withSessionServer(listeningOn: endpoint, configuration: server, services: [fleets[0]]) { _ in
+                try await withSessionServer(listeningOn: endpoint, configuration: server, services: [first]) { _ in
                     try await until { joinCount.withLockedValue { $0 } == 1 }
-                    try await fleets[0].say(["one"])
+                    try await first.say(["one"])
                     #expect(try await news.texts(1) == ["1:one"])
                 }
-                try await fleets[1].say(["two"])
-                try await withSessionServer(listeningOn: endpoint, services: [fleets[1]]) { _ in
+                // There was no other fleet that could have taken the session.
+                let second = makeFleet()
+                try await second.say(["two"])
+                try await withSessionServer(listeningOn: endpoint, services: [second]) { _ in
                     client.reconnect()
                     try await until { joinCount.withLockedValue { $0 } == 2 }
-                    try await fleets[1].say(["three", "four"])
+                    try await second.say(["three", "four"])
                     #expect(try await news.texts(2) == ["3g:three", "4:four"])
                     tasks.cancelAll()
                     _ = await tasks.nextResult()

@@ -86,6 +86,9 @@ import Testing
                 let news = Sample_Room_V1_RoomClient(client).news.withMetadata
                 let id = try await servers[0].session(of: "a").id
                 try await until { fleets[0].memberCount(of: "everybody") == 1 }
+                // Then it knows its session.
+                try await fleets[0].say(["hello"], in: "everybody")
+                #expect(try await take(1, news).texts == ["hello"])
                 let texts = (1...300).map { "\($0)" }
                 async let taken = take(texts.count, news)
                 for (index, text) in texts.enumerated() {
@@ -114,6 +117,8 @@ import Testing
                 let news = Sample_Room_V1_RoomClient(client).news.withMetadata
                 _ = try await servers[0].session(of: "a")
                 try await until { fleets[0].memberCount(of: "everybody") == 1 }
+                try await fleets[0].say(["hello"], in: "everybody")
+                #expect(try await take(1, news).texts == ["hello"])
                 async let taken = take(20, news)
                 for number in 1...10 { try await fleets[0].say(["\(number)"], in: "everybody") }
                 relay.redirect(to: ports[1])
@@ -136,6 +141,8 @@ import Testing
             try await withSessionClient(to: endpoint, configuration: configuration) { client in
                 let news = Sample_Room_V1_RoomClient(client).news.withMetadata
                 let session = try await servers[0].session(of: "a")
+                try await session.push(Pushes.news.name, News.with { $0.text = "hello" })
+                #expect(try await take(1, news).texts == ["hello"])
                 engine.detach(fleets[0].nodeName)
                 relay.redirect(to: ports[1])
                 relay.reset()
