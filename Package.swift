@@ -589,7 +589,14 @@ let interop: [Target] = [
 // MARK: - Tests/: faults of real networks
 
 let faults: [Target] = [
-    swift("FaultSupport", path: "Tests/FaultSupport", "LifelineCore", "LifelineRuntime", "LifelineTransport"),
+    swift(
+        "FaultSupport",
+        path: "Tests/FaultSupport",
+        "LifelineCore",
+        "LifelineRuntime",
+        "LifelineTransport",
+        .argumentParser
+    ),
     program(
         "FaultClient",
         path: "Tests/FaultPrograms/Client",
@@ -619,6 +626,7 @@ let sessionCuts: [Target] = [
     swift(
         "SessionCutSupport",
         path: "Tests/SessionCutSupport",
+        "FaultSupport",
         "Lifeline",
         "LifelineCore",
         "LifelineProtos",
