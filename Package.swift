@@ -697,6 +697,29 @@ let kills: [Target] = [
     tests("KillTests", "KillProof", "LifelineTestSupport"),
 ]
 
+// MARK: - Tests/: servers of a fleet that fail
+
+let fleets: [Target] = [
+    swift("FleetProofSupport", path: "Tests/FleetProofSupport"),
+    program(
+        "FleetProof",
+        path: "Tests/FleetProof",
+        "FaultSupport",
+        "FleetProofSupport",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineFleet",
+        "LifelineFleetRedis",
+        "LifelineProtos",
+        "LifelineRuntime",
+        .argumentParser,
+        .logging,
+        .serviceLifecycle,
+        .unixSignals
+    ),
+    tests("FleetProofTests", "FaultSupport", "FleetProof", "FleetProofSupport", "LifelineTestSupport"),
+]
+
 // MARK: - The package
 
 let package = Package(
@@ -746,7 +769,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
     targets: codegen + messages + compatibility + connections + lifeline + examples + benchmarks + unitTests
-        + simulations + interop + faults + sessionCuts + kills,
+        + simulations + interop + faults + sessionCuts + kills + fleets,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )
