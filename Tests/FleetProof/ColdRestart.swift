@@ -22,7 +22,7 @@ struct ColdRestart {
         for index in 0..<(await scene.serverCount) { try await scene.restartServer(index) }
         try await scene.tellClients("ready", within: .seconds(240))
         let duration = MonotonicTime.now() - start
-        let (tally, reports) = try await scene.settle(within: .seconds(60))
+        let (tally, reports) = try await scene.settle()
 
         let summary = try await scene.summary()
         let rate = load.openingRate ?? 0

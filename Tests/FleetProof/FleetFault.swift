@@ -30,9 +30,9 @@ enum FleetFault: String, CaseIterable, ExpressibleByArgument {
         case .rollingRestart:
             var longest = Duration.zero
             for index in 0..<(await scene.serverCount) {
+                if index > 0 { try await Task.sleep(for: scene.load.timeBetween) }
                 longest = max(longest, try await scene.drainServer(index))
                 try await scene.restartServer(index)
-                try await Task.sleep(for: scene.load.restartInterval)
             }
             return "3 servers, \(Int(longest.milliseconds)) ms to drain at most"
         case .serverKilled:

@@ -49,8 +49,8 @@ enum FleetGroups {
 enum FleetSample {
     static func contains(_ client: Int) -> Bool { client % 10 == 0 }
 
-    /// How often a server sends to a session of such a client.
-    static func interval(of interval: Duration) -> Duration { interval / 20 }
+    /// How often a server sends to a session of such a client, at least.
+    static let interval = Duration.milliseconds(100)
 }
 
 extension Logger {

@@ -11,13 +11,15 @@ actor FleetScene {
     struct Load {
         var clientCount = 2_000
         var processCount = 2
-        var interval = Duration.seconds(1)
+        var interval = Duration.seconds(4)
         var openingRate: Int?
         var spoil: Spoil?
-        /// The time before a fault, between its parts and after it.
-        var calm = Duration.seconds(5)
+        /// The time before a fault. A connection is stable after 10 s, and its client comes back at once.
+        var timeBefore = Duration.seconds(12)
         /// The time between two servers that are restarted.
-        var restartInterval = Duration.seconds(11)
+        var timeBetween = Duration.seconds(13)
+        /// The time after a fault.
+        var timeAfter = Duration.seconds(3)
     }
 
     private struct Server {
@@ -42,6 +44,8 @@ actor FleetScene {
     private var records: [RecordReader] = []
     private var reportCount = 0
 
+    /// After which time without a message those that are missing are lost: servers compare their groups each 5 s.
+    private static let silence = Duration.seconds(12)
     /// How long anything may take on a busy machine.
     private static let patience = Duration.seconds(120)
 
@@ -86,15 +90,20 @@ actor FleetScene {
     }
 
     /// Has all stop to send, waits until all messages have come that will come, and says what came of them.
-    func settle(within time: Duration) async throws -> (tally: FleetTally, reports: [ClientReport]) {
+    func settle() async throws -> (tally: FleetTally, reports: [ClientReport]) {
         try await tellClients("stop")
         for server in servers { try await tell(server.program, "stop") }
-        let end = ContinuousClock.now + time
+        var (count, changed) = (0, ContinuousClock.now)
         while true {
-            // Reports before records: what a server has processed, its client has sent.
+            // Reports before records: what a client has not sent, no server has processed.
             let reports = try await reports()
             let tally = FleetTally(reports, try summary(), automaticGroup: FleetGroups.automatic)
-            if tally.isClean || ContinuousClock.now > end { return (tally, reports) }
+            if tally.deliveredCount > count {
+                (count, changed) = (tally.deliveredCount, .now)
+            } else if tally.isClean || .now - changed > FleetScene.silence {
+                // What comes although it was told to be lost, or comes twice, would have come.
+                return (tally, reports)
+            }
             try await Task.sleep(for: .milliseconds(500))
         }
     }

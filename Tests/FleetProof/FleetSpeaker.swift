@@ -38,7 +38,7 @@ final class FleetSpeaker: Sendable {
         guard let sender, let client = Int(session.name) else { return }
         Task {
             var number = 0
-            let interval = FleetSample.contains(client) ? FleetSample.interval(of: interval) : interval
+            let interval = FleetSample.contains(client) ? min(interval, FleetSample.interval) : interval
             try await ticking(every: interval) {
                 guard isSpeaking else { return }
                 number += 1
