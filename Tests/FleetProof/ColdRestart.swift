@@ -18,7 +18,7 @@ struct ColdRestart {
         try await Task.sleep(for: .seconds(2))
         try await scene.tellClients("mark")
         let start = MonotonicTime.now()
-        for index in 0..<(await scene.serverCount) { try await scene.killServer(index) }
+        try await scene.killServers(0..<(await scene.serverCount))
         for index in 0..<(await scene.serverCount) { try await scene.restartServer(index) }
         try await scene.tellClients("ready", within: .seconds(240))
         let duration = MonotonicTime.now() - start
@@ -33,8 +33,9 @@ struct ColdRestart {
         // A server that nobody has come to for a second lets so many in at once.
         if mostInTen > rate * 11 { misses.append("more sessions began than \(rate) a second") }
         let note = """
-            all ready after \(Int(duration.milliseconds)) ms, \(summary.openingCount(after: start.nanoseconds)) sessions \
-            begun; of \(rate) a second at each server, \(most) in one second at most and \(mostInTen) in ten
+            all ready after \(Int(duration.milliseconds)) ms, \
+            \(summary.openingCount(after: start.nanoseconds)) sessions begun; \
+            of \(rate) a second at each server, \(most) in one second at most and \(mostInTen) in ten
             """
         return FleetOutcome("cold restart", note, tally, reports, misses: misses)
     }

@@ -7,8 +7,8 @@ import Lifeline
 /// A process with many clients. It ends with its input.
 ///
 /// Commands, each of which it says is done: `begin` and `stop` sending; `mark`, from which on pauses are measured and
-/// sessions awaited; `ready`, once all clients have a session and have joined their groups since the mark; `report FILE`,
-/// which writes what every client has seen.
+/// sessions awaited; `ready`, once all clients have a session and have joined their groups since the mark;
+/// `report FILE`, which writes what every client has seen.
 struct FleetClients: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "clients", shouldDisplay: false)
 

@@ -36,7 +36,7 @@ enum FleetFault: String, CaseIterable, ExpressibleByArgument {
             }
             return "3 servers, \(Int(longest.milliseconds)) ms to drain at most"
         case .serverKilled:
-            try await scene.killServer(0)
+            try await scene.killServers(0..<1)
             try await Task.sleep(for: .seconds(1))
             try await scene.restartServer(0)
             return "1 server"

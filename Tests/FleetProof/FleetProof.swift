@@ -10,23 +10,23 @@ import LifelineRuntime
         commandName: "scripts/fleet",
         abstract: "Lets servers of a fleet and their Redis fail, and counts what that does to the messages.",
         discussion: """
-            Three servers share a Redis. Clients come to them through HAProxy, which knows nothing of sessions, each \
-            time to another server. All are processes in network namespaces that the script makes and removes, as root. \
-            Each client sends numbered pushes and calls; each server sends numbered messages to each of its sessions, to \
-            a group of all sessions, and to rooms that clients join by themselves. Each message is noted by who gets it, \
-            and each that is not known to be lost must be there once, in the order of its sender. For each fault all \
-            begins anew:
+            Three servers share a Redis. Clients come to them through HAProxy, which knows nothing of sessions and \
+            sends each connection to the server with the fewest. All are processes in network namespaces that the \
+            script makes and removes, as root. Each client sends numbered pushes and calls; each server sends numbered \
+            messages to each of its sessions, to a group of all sessions, and to rooms that clients join by \
+            themselves. Each message is noted by who gets it, and each that is not known to be lost must be there once, in the \
+            order of its sender. For each fault all begins anew:
 
-              rolling-restart  one server after the other gets SIGTERM, ends, and is started again, 13 s after one another: \
-            nothing may be lost, and 99 % of the clients see no pause of more than 1 s
+              rolling-restart  one server after the other gets SIGTERM, ends, and is started again, 13 s after one \
+            another: nothing may be lost, and 99 % of the clients see no pause of more than 1 s
               server-killed    a server gets SIGKILL, and is started again: what it had not processed is in doubt
               redis-killed     Redis gets SIGKILL, and is started again without its data: gaps are told
               redis-paused     Redis answers nobody for 3 s: nothing may be lost
               partition        no packet goes between one server and Redis for 3 s: nothing may be lost
 
-            The table has, for each fault, the messages that came; that were lost, doubled or reordered, and nobody was \
-            told; that are in doubt, as their senders were told; that clients did not get, as they were told; how many gaps \
-            members of groups were told of; how many sessions were lost; and how long a client got nothing at the \
+            The table has, for each fault, the messages that came; that were lost, doubled or reordered, and nobody \
+            was told; that are in doubt, as their senders were told; that clients did not get, as they were told; how many \
+            gaps members of groups were told of; how many sessions were lost; and how long a client got nothing at the \
             longest. That is measured at each tenth client, to which its server sends each 100 ms. It ends with \
             status 1 where anything was lost, doubled or reordered that was not told, or a bound is missed.
             """,
@@ -43,14 +43,14 @@ import LifelineRuntime
     ) var interval: Int?
     @Flag(
         help: """
-            As briefly as shows that all of it works. For a busy machine: a pause that is over its bound is told, but is no \
-            failure.
+            As briefly as shows that all of it works. For a busy machine: a pause that is over its bound is told, but \
+            is no failure.
             """
     ) var quick = false
     @Flag(
         help: """
-            In place of the other faults: all servers get SIGKILL at once, and are started again. All clients must have \
-            sessions again within 60 s, and each server begins no more sessions in a second than it may.
+            In place of the other faults: all servers get SIGKILL at once, and are started again. All clients must \
+            have sessions again within 60 s, and each server begins no more sessions in a second than it may.
             """
     ) var coldRestart = false
     @Flag(help: "Keep the servers' records.") var keep = false

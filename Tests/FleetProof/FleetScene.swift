@@ -185,10 +185,11 @@ actor FleetScene {
         return .now - began
     }
 
-    func killServer(_ index: Int) async throws {
-        let program = try take(index)
-        try program.signal(SIGKILL)
-        try await program.waitForEnd()
+    /// Kills servers, all at once.
+    func killServers(_ indices: Range<Int>) async throws {
+        let programs = try indices.map(take)
+        for program in programs { try program.signal(SIGKILL) }
+        for program in programs { try await program.waitForEnd() }
     }
 
     private func take(_ index: Int) throws -> LineProgram {
@@ -247,12 +248,13 @@ actor FleetScene {
             let host = server.node == .server ? address : "127.0.0.1"
             return "    server \(server.letter) \(host):\(server.port) check inter 100ms fall 1 rise 1"
         }
+        // To the server with the fewest connections, as HAProxy has it for long ones.
         let lines = [
             "global", "    maxconn \(clientCount * 3 / 2 + 200)",
             "defaults", "    mode tcp", "    timeout connect 1s", "    timeout client 1h", "    timeout server 1h",
             "    timeout check 1s", "    retries 3", "    option redispatch 1",
             "frontend clients", "    bind 127.0.0.1:\(port)", "    default_backend servers",
-            "backend servers", "    balance roundrobin",
+            "backend servers", "    balance leastconn",
         ]
         let file = folder.appending(path: "haproxy-\(port).cfg")
         try Data(((lines + hosts).joined(separator: "\n") + "\n").utf8).write(to: file)

@@ -10,8 +10,8 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// One server of the fleet. It writes into its record what it processes and what it sends. SIGTERM drains it, and so does
-/// the end of its input.
+/// One server of the fleet. It writes into its record what it processes and what it sends. SIGTERM drains it, and so
+/// does the end of its input.
 ///
 /// Commands: `begin` and `stop` sending; `members`, of which it says how many sessions here are in the automatic group.
 struct FleetServer: AsyncParsableCommand {

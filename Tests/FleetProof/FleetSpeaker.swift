@@ -28,7 +28,8 @@ final class FleetSpeaker: Sendable {
 
     func stop() { state.withLock { $0.isSpeaking = false } }
 
-    /// Sends to a session from now on, until it takes no more. One that goes on over another connection is known already.
+    /// Sends to a session from now on, until it takes no more. One that goes on over another connection is known
+    /// already.
     func speak(to session: SessionServerEnd) {
         let sender = state.withLock { state -> String? in
             guard state.sessions.insert(session.id).inserted else { return nil }
@@ -79,8 +80,8 @@ struct GroupSpeaker: Service {
     }
 }
 
-/// Runs `body` again and again, at first after a random part of the interval, so that not all senders send at once. It ends
-/// between two runs when a graceful shutdown begins.
+/// Runs `body` again and again, at first after a random part of the interval, so that not all senders send at once. It
+/// ends between two runs when a graceful shutdown begins.
 ///
 /// - Throws: `CancellationError`; what `body` throws.
 func ticking(

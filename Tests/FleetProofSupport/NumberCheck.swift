@@ -1,4 +1,4 @@
-/// The numbers 1, 2, 3… of one sender as they come to one receiver: which of them are missing, doubled or out of order.
+/// The numbers 1, 2, 3… of one sender as they come to one receiver: which are missing, doubled or out of order.
 package struct NumberCheck: Codable, Hashable, Sendable {
     /// How many numbers came, each counted once.
     package private(set) var count = 0
