@@ -14,8 +14,8 @@ import LifelineRuntime
             sends each connection to the server with the fewest. All are processes in network namespaces that the \
             script makes and removes, as root. Each client sends numbered pushes and calls; each server sends numbered \
             messages to each of its sessions, to a group of all sessions, and to rooms that clients join by \
-            themselves. Each message is noted by who gets it, and each that is not known to be lost must be there once, in the \
-            order of its sender. For each fault all begins anew:
+            themselves. Each message is noted by who gets it, and each that is not known to be lost must be there \
+            once, in the order of its sender. For each fault all begins anew:
 
               rolling-restart  one server after the other gets SIGTERM, ends, and is started again, 13 s after one \
             another: nothing may be lost, and 99 % of the clients see no pause of more than 1 s
@@ -25,9 +25,9 @@ import LifelineRuntime
               partition        no packet goes between one server and Redis for 3 s: nothing may be lost
 
             The table has, for each fault, the messages that came; that were lost, doubled or reordered, and nobody \
-            was told; that are in doubt, as their senders were told; that clients did not get, as they were told; how many \
-            gaps members of groups were told of; how many sessions were lost; and how long a client got nothing at the \
-            longest. That is measured at each tenth client, to which its server sends each 100 ms. It ends with \
+            was told; that are in doubt, as their senders were told; that clients did not get, as they were told; how \
+            many gaps members of groups were told of; how many sessions were lost; and how long a client got nothing \
+            at the longest. That is measured at each tenth client, to which its server sends each 100 ms. It ends with \
             status 1 where anything was lost, doubled or reordered that was not told, or a bound is missed.
             """,
         subcommands: [FleetServer.self, FleetClients.self]
