@@ -181,6 +181,24 @@ import Testing
         }
     }
 
+    @Test func aNodeIsAliveAgainWhenRedisHasLostItsLease() async throws {
+        try await withRedisServer { server in
+            let engine = try RedisFleetEngine(server.configuration)
+            var configuration = FleetConfiguration()
+            configuration.leaseDuration = .milliseconds(300)
+            let fleet = Fleet(engine: engine, nodeName: "node", configuration: configuration)
+            try await withThrowingTaskGroup { tasks in
+                tasks.addTask { try await fleet.run() }
+                while try await engine.liveNodes(among: ["node"]).isEmpty { await Task.yield() }
+                try await server.restart()
+                while try await engine.liveNodes(among: ["node"]).isEmpty { await Task.yield() }
+                tasks.cancelAll()
+                _ = await tasks.nextResult()
+                #expect(try await engine.liveNodes(among: ["node"]).isEmpty)
+            }
+        }
+    }
+
     @Test func membersAreToldWhenRedisHasLostTheHistory() async throws {
         try await withRedisServer { server in
             try await withTwoServers(server) { fleets, news in

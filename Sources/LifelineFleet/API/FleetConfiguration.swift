@@ -25,6 +25,9 @@ public struct FleetConfiguration: Sendable {
     /// How often a node compares its groups with the engine's, to find messages that it was not told of. Default: 5 s.
     public var comparisonInterval = Duration.seconds(5)
 
+    /// How long a node counts as alive after it was heard of last. It renews that three times as often. Default: 10 s.
+    public var leaseDuration = Duration.seconds(10)
+
     /// Makes a configuration with the default values.
     public init() {}
 }

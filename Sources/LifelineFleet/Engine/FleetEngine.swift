@@ -33,6 +33,17 @@ public protocol FleetEngine: Sendable {
 
     /// The positions of the newest messages of groups, in the order of their names.
     func newest(of groups: [String]) async throws -> [GroupPosition]
+
+    // MARK: Leases
+
+    /// A node counts as alive for so long from now on, whatever it has asked for before.
+    func renewLease(of node: String, for duration: Duration) async throws
+
+    /// A node goes away now. Does not wait long for that; the lease ends by itself where it cannot be ended.
+    func endLease(of node: String) async
+
+    /// Returns those of the nodes that count as alive.
+    func liveNodes(among nodes: [String]) async throws -> Set<String>
 }
 
 /// A process of a fleet, as its engine knows it.

@@ -72,7 +72,9 @@ public final class MemoryFleetEngine: FleetEngine {
         }
     }
 
-    private let clock: any ClientClock
+    let clock: any ClientClock
+    /// Until when nodes count as alive.
+    let leases = NIOLockedValueBox<[String: MonotonicTime]>([:])
     private let state: NIOLockedValueBox<State>
 
     /// Makes an engine without any groups.

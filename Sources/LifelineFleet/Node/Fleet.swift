@@ -31,12 +31,14 @@ public final class Fleet: Sendable {
 
     let configuration: FleetConfiguration
     let directory = NIOLockedValueBox(GroupDirectory())
-    private let clock: any ClientClock
+    let clock: any ClientClock
     private let log: LimitedLog
     /// Rings when groups are to be compared at once.
     private let bell = Doorbell()
+    /// Rings when the engine may have lost this node's lease.
+    let leaseBell = Doorbell()
 
-    private var logger: Logger { log.logger }
+    var logger: Logger { log.logger }
 
     /// Makes a fleet.
     ///
@@ -314,6 +316,7 @@ extension Fleet {
             node?.received(bytes, at: position)
         case .interrupted:
             bell.ring()
+            leaseBell.ring()
         }
     }
 
@@ -332,7 +335,7 @@ extension Fleet {
 
 extension Fleet: Service {
     /// Works with the engine until the task is cancelled, or a graceful shutdown begins. A fleet whose engine is in
-    /// memory works without.
+    /// memory, and which no other fleet uses, works without.
     ///
     /// - Throws: `CancellationError` when the task is cancelled; why the engine cannot work, when that will not change.
     public func run() async throws {
@@ -341,6 +344,7 @@ extension Fleet: Service {
                 try await withThrowingTaskGroup { group in
                     group.addTask { try await self.engine.run(self.nodeName) }
                     group.addTask { try await self.compareAgainAndAgain() }
+                    group.addTask { await self.keepLease() }
                     defer { group.cancelAll() }
                     try await group.next()
                 }

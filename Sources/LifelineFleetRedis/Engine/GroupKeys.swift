@@ -1,4 +1,4 @@
-/// How keys and channels of groups are named in Redis: those of a group are in one slot of a cluster, as they have its
+/// How keys and channels are named in Redis: those of a group are in one slot of a cluster, as they have its
 /// name in braces.
 struct GroupKeys: Sendable {
     private let prefix: String
@@ -11,6 +11,9 @@ struct GroupKeys: Sendable {
         let tag = prefix + Self.escaped(group)
         return [.text(tag + "}:state"), .text(tag + "}:log")]
     }
+
+    /// The key that there is while a node is alive.
+    func lease(of node: String) -> RedisArgument { .text(prefix + Self.escaped(node) + "}:lease") }
 
     func channel(of group: String) -> String { prefix + Self.escaped(group) + Self.channelEnd }
 

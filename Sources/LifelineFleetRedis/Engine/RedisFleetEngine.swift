@@ -17,7 +17,8 @@ internal import NIOCore
 /// `appendfsync always` histories go on where they were. The engine reads how Redis is set, and logs it. It needs Redis 7.
 ///
 /// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Those of
-/// one group are in one slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`.
+/// one group are in one slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`. The lease of
+/// a node is the key `lifeline:{NODE}:lease`.
 public final class RedisFleetEngine: FleetEngine {
     private struct State {
         var nodes: [String: FleetNode] = [:]
@@ -27,10 +28,10 @@ public final class RedisFleetEngine: FleetEngine {
         var scripts: GroupScripts?
     }
 
-    private let names: GroupKeys
+    let names: GroupKeys
     private let groupLifetime: Duration
     private let logger: Logger
-    private let client: RedisClient
+    let client: RedisClient
     private let state: NIOLockedValueBox<State>
 
     /// Makes an engine, which connects when it is first used.
@@ -154,20 +155,24 @@ public final class RedisFleetEngine: FleetEngine {
     }
 
     public func newest(of groups: [String]) async throws -> [GroupPosition] {
-        // Each is asked for by itself, as they are in different slots of a cluster. Few at once, as others wait.
-        var positions: [GroupPosition] = []
-        for start in stride(from: 0, to: groups.count, by: 256) {
-            let chunk = groups[start..<min(start + 256, groups.count)]
-            positions += try await withThrowingTaskGroup { tasks in
-                for (index, group) in chunk.enumerated() {
-                    tasks.addTask { (index, try await self.newest(of: group)) }
-                }
-                var positions = [GroupPosition](repeating: GroupPosition(epoch: 0, offset: 0), count: chunk.count)
-                for try await (index, position) in tasks { positions[index] = position }
-                return positions
+        try await each(of: groups) { try await self.newest(of: $0) }
+    }
+
+    /// Asks for each of many things by itself, as they are in different slots of a cluster. Few at once, as others wait.
+    func each<Result: Sendable>(
+        of names: [String],
+        _ ask: @escaping @Sendable (String) async throws -> Result
+    ) async throws -> [Result] {
+        var results: [Result] = []
+        for start in stride(from: 0, to: names.count, by: 256) {
+            let chunk = names[start..<min(start + 256, names.count)]
+            results += try await withThrowingTaskGroup { tasks in
+                for (index, name) in chunk.enumerated() { tasks.addTask { (index, try await ask(name)) } }
+                let answers: [Int: Result] = try await tasks.reduce(into: [:]) { $0[$1.0] = $1.1 }
+                return chunk.indices.compactMap { answers[$0 - start] }
             }
         }
-        return positions
+        return results
     }
 
     private func newest(of group: String) async throws -> GroupPosition {
@@ -204,13 +209,13 @@ public final class RedisFleetEngine: FleetEngine {
 
 extension Duration {
     /// From 0 to a thousand years.
-    fileprivate var milliseconds: Int64 {
+    var milliseconds: Int64 {
         Int64(min(max((self / .milliseconds(1)).rounded(.up), 0), 31_536_000_000_000))
     }
 }
 
 extension RedisError {
-    fileprivate static let badReply = RedisError(
+    static let badReply = RedisError(
         code: .protocolViolation,
         message: "A script of the engine has another reply than it should. Does another program use its keys?"
     )

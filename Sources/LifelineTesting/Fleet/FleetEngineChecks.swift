@@ -10,7 +10,9 @@ internal import NIOConcurrencyHelpers
 /// Each check makes groups of its own, so that engines may share what has things in it already.
 public enum FleetEngineChecks {
     /// All checks.
-    public static let all: [FleetEngineCheck] = [
+    public static let all = groups + leases
+
+    private static let groups = [
         FleetEngineCheck("messages are counted") { fleet in
             let group = fleet.group()
             let first = try await fleet.append("one", to: group)
@@ -146,7 +148,7 @@ public struct FleetEngineCheck: Sendable, CustomStringConvertible {
     public let description: String
     private let body: @Sendable (CheckedFleet) async throws -> Void
 
-    fileprivate init(_ description: String, _ body: @escaping @Sendable (CheckedFleet) async throws -> Void) {
+    init(_ description: String, _ body: @escaping @Sendable (CheckedFleet) async throws -> Void) {
         (self.description, self.body) = (description, body)
     }
 
@@ -173,7 +175,7 @@ public struct FleetEngineViolation: Error, CustomStringConvertible {
     public let description: String
 }
 
-private func expect(_ condition: Bool, _ description: @autoclosure () -> String) throws(FleetEngineViolation) {
+func expect(_ condition: Bool, _ description: @autoclosure () -> String) throws(FleetEngineViolation) {
     if !condition { throw FleetEngineViolation(description: description()) }
 }
 
@@ -182,7 +184,7 @@ extension GroupPage {
 }
 
 /// Two nodes, and what they are told.
-private struct CheckedFleet: Sendable {
+struct CheckedFleet: Sendable {
     let engines: [any FleetEngine]
     let nodes: [FleetNode]
     private let heard: NIOLockedValueBox<[[String: [UInt64: String]]]>

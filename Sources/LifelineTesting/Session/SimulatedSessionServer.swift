@@ -206,6 +206,7 @@ package final class SimulatedSessionServer {
         if case .openStore = action { action = ask(storeIsOpen: true) }
         switch action {
         case .openStore: preconditionFailure("The registry wants a store opened twice.")
+        case .seek, .adopt: preconditionFailure("A simulated server has no others.")
         case .endFirst(let box):
             box.end.end(.begunAgain, now: now)
             // It is asked again when everything that was processed is stored.

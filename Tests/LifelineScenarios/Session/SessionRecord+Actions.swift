@@ -105,7 +105,7 @@ extension SessionRecord {
         case .abandoned: isAbandoned || closeDeadline != nil
         case .expired, .shutDown: end.side == .server
         case .saidByPeer(let goodbye): goodbye.code == .closed
-        case .madeWay, .begunAgain, .storeDamaged, .misconfigured, .violated: false
+        case .madeWay, .begunAgain, .moved, .storeDamaged, .misconfigured, .violated: false
         }
     }
 

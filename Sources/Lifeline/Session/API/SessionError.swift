@@ -6,7 +6,7 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case closedLocally, closedByPeer, replaced, refused, versionMismatch, protocolViolation
-            case sessionLost, expired
+            case sessionLost, expired, moved
             case messageExpired, messageReplaced, messageDropped, messageInDoubt, messageUnsent, messageKept
             case noStore, storeFailed
             case notWaitedFor
@@ -32,6 +32,9 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let sessionLost = Code(kind: .sessionLost)
         /// A server's: the client did not come back in time.
         public static let expired = Code(kind: .expired)
+        /// A server's: the session goes on at another server of the fleet. A message that was accepted before reaches the
+        /// client from there; this one was not.
+        public static let moved = Code(kind: .moved)
         /// The time to live of the message was over before it reached the peer.
         public static let messageExpired = Code(kind: .messageExpired)
         /// A newer message with the same key came before this one had reached the peer.
@@ -42,8 +45,8 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let messageInDoubt = Code(kind: .messageInDoubt)
         /// The session ended before the message was sent. The peer has not seen it.
         public static let messageUnsent = Code(kind: .messageUnsent)
-        /// The session ended before the peer said that it had processed the message, which is durable: the next session
-        /// with the same store sends it.
+        /// The session ended before the peer said that it had processed the message, which goes on nevertheless: the next
+        /// session with the same store sends it, or the server that the session has moved to.
         public static let messageKept = Code(kind: .messageKept)
         /// Local misuse: a message was to be durable, and this side has no store, or the client of a server has none.
         public static let noStore = Code(kind: .noStore)
@@ -151,8 +154,8 @@ extension SessionError {
             self.init(
                 code: .messageKept,
                 message:
-                    "The session ended before the peer said that it had processed the message. It is in the store: the "
-                    + "next session with that sends it.",
+                    "The session ended here before the peer said that it had processed the message. It is kept, and "
+                    + "sent later.",
                 cause: cause
             )
         case .notStored:

@@ -110,8 +110,7 @@ extension SessionEngine {
             state.effects.append(.cancel(request))
             finish(state.requestInboxes[request.count], .failure(.cancelled), &state)
         case .method(_, let name):
-            let (method, name) = (findMethod?(name), ExactName(name))
-            state.routes.append(Route(name: name, method: method, inbox: state.pushInboxes[name]))
+            addRoute(name, &state)
         case .opened(let credentials, let isResumed):
             tellLoss(&digest, in: &state)
             state.statistics.openingCount += 1
@@ -150,6 +149,12 @@ extension SessionEngine {
         guard let outcome else { return SessionError(.timedOut, end) }
         if outcome == .unsent { return end ?? .sessionEnded }
         return SessionError(outcome, cause: outcome == .notStored ? state.storeError : end) ?? .sessionEnded
+    }
+
+    /// The peer has given a method the next number.
+    func addRoute(_ name: String, _ state: inout State) {
+        let (method, name) = (findMethod?(name), ExactName(name))
+        state.routes.append(Route(name: name, method: method, inbox: state.pushInboxes[name]))
     }
 
     /// Begins to handle the peer's durable calls, as many as may run.

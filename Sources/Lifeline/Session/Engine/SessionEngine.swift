@@ -110,6 +110,9 @@ final class SessionEngine: Sendable {
         var storeError: StoreError?
         /// Opens when the store knows all that was processed; nil while nobody waits for that.
         var stored: Latch<Void>?
+        /// Opens when the session can go to another server, with all that this needs, or stays here, with nil; nil while
+        /// it is not to go.
+        var moved: Latch<SessionSnapshot?>?
         /// When the timer rings.
         var armedDeadline: MonotonicTime?
         var timer: Task<Void, Never>?
@@ -148,6 +151,7 @@ final class SessionEngine: Sendable {
         case setTimer(MonotonicTime)
         case makeRoom(Latch<Void>)
         case store(SessionMachine.StoreWork, in: Store)
+        case moved(Latch<SessionSnapshot?>, SessionSnapshot?)
     }
 
     let role: SessionRole
@@ -166,10 +170,12 @@ final class SessionEngine: Sendable {
         weak var owner: (any SessionOwner)?
     }
 
+    /// - Parameter snapshot: of the session at the server that had it; nil: it begins.
     init(
         role: SessionRole,
         options: SessionOptions,
         details: SessionMachine.OpeningDetails,
+        snapshot: SessionSnapshot? = nil,
         findMethod: (@Sendable (String) -> ServerMethod?)? = nil,
         budget: SharedSessionBudget? = nil,
         awaitsStore: Bool = false,
@@ -180,9 +186,15 @@ final class SessionEngine: Sendable {
         self.findMethod = findMethod
         self.budget = budget
         weakOwner = NIOLockedValueBox(WeakOwner())
-        var machine = SessionMachine(role: role, options: options, awaitsStore: awaitsStore)
+        var machine =
+            if let snapshot {
+                SessionMachine(snapshot, options: options)
+            } else {
+                SessionMachine(role: role, options: options, awaitsStore: awaitsStore)
+            }
         if budget != nil { machine.allowance = .none }
         state = LockedBox(State(machine: machine, details: details, options))
+        if let snapshot { takePromises(of: snapshot) }
     }
 
     deinit {
@@ -242,6 +254,7 @@ final class SessionEngine: Sendable {
     /// Sends what there is to send, or has the connection ask for it later. Returns whether effects are to run.
     private func settle(_ state: inout State, isOneOfMany: Bool, now: MonotonicTime) -> Bool {
         if state.machine.hasHeldCalls { beginCalls(&state, now: now) }
+        if state.moved != nil { goOnMoving(&state, now: now) }
         if state.machine.isDurable { useStore(&state, now: now) }
         if !isOneOfMany || state.machine.wantsOffer(now: now) {
             if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }
@@ -305,6 +318,7 @@ final class SessionEngine: Sendable {
         case .close(let connection, let closing): connection.perform(closing)
         case .setTimer(let deadline): setTimer(deadline)
         case .makeRoom(let latch): latch.open(with: ())
+        case .moved(let latch, let snapshot): latch.open(with: snapshot)
         case .store(let work, let store):
             Task.detached { await self.perform(work, in: store) }
         }

@@ -7,6 +7,7 @@ extension SessionError {
         case .closed, .abandoned, .shutDown: self = .sessionEnded
         case .expired: self = .expired
         case .madeWay: self = .madeWay
+        case .moved: self = .moved
         case .begunAgain: self = .begunAgain
         case .storeDamaged(let error):
             self = SessionError(code: .storeFailed, message: error.message, cause: error)
@@ -81,6 +82,13 @@ extension SessionError {
     }
 
     static var sessionEnded: SessionError { SessionError(SessionGoodbye(.closed), byPeer: false) }
+
+    static var moved: SessionError {
+        SessionError(
+            code: .moved,
+            message: "The session goes on at another server of the fleet. The message was not sent; push it there."
+        )
+    }
 
     static func messageRefused(_ cause: (any Error)?) -> SessionError {
         SessionError(

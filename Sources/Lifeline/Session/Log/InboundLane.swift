@@ -37,9 +37,11 @@ package struct InboundLane: Sendable {
     ///   - batchSize: the number of processed frames after which a report is due at once. A quarter of the window
     ///     makes it due too, so that a peer that has filled the window soon learns of room.
     ///   - delay: how long a report may take otherwise.
-    package init(window: SessionWindow, batchSize: Int, delay: Duration) {
+    ///   - received: how many places have come and were processed before.
+    package init(window: SessionWindow, batchSize: Int, delay: Duration, received: UInt64 = 0) {
         self.window = window
         pacing = ReportPacing(window: window, batchSize: batchSize, delay: delay)
+        (self.received, floor) = (received, received)
     }
 
     /// Every place up to this one was processed.
@@ -190,10 +192,11 @@ package struct UrgentLane: Sendable {
     package private(set) var received: UInt64 = 0
     private var told: UInt64 = 0
 
-    /// See ``InboundLane/init(window:batchSize:delay:)``.
-    package init(window: SessionWindow, batchSize: Int, delay: Duration) {
+    /// See ``InboundLane/init(window:batchSize:delay:received:)``.
+    package init(window: SessionWindow, batchSize: Int, delay: Duration, received: UInt64 = 0) {
         self.window = window
         pacing = ReportPacing(window: window, batchSize: batchSize, delay: delay)
+        self.received = received
     }
 
     /// Every place up to this one was processed.

@@ -17,6 +17,11 @@ package struct MethodNumbers: Sendable {
     /// The name of a number that was given.
     func name(_ number: UInt32) -> String { names[Int(number) - 1] }
 
+    /// The name of a number; nil where it was not given.
+    func knownName(_ number: UInt32) -> String? {
+        number >= 1 && number <= names.count ? name(number) : nil
+    }
+
     /// The number of a method; nil where it has none yet.
     @inline(__always)
     mutating func number(of name: String) -> UInt32? {

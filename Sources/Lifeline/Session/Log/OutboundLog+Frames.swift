@@ -37,15 +37,19 @@ extension OutboundLog {
     /// Replaces a frame that is to be sent by a blank one, which only has its place. Its space is free when it is
     /// acknowledged.
     package mutating func blank(_ place: UInt64) {
-        let hasRoom = replace(place, byteCount: 3) { frame in
-            // Length 2; field 15 with wire type 2; length 0.
-            frame.storeBytes(of: 0x02, as: UInt8.self)
-            frame.storeBytes(of: 0x7A, toByteOffset: 1, as: UInt8.self)
-            frame.storeBytes(of: 0x00, toByteOffset: 2, as: UInt8.self)
-        }
+        let hasRoom = replace(place, byteCount: Self.blankByteCount) { Self.writeBlank(to: $0) }
         precondition(hasRoom, "A frame with a kind has at least 3 bytes.")
         if !records[place].tag.isFiller { fillerCount += 1 }
         records[place].tag = Tag(.blank)
+    }
+
+    static var blankByteCount: Int { 3 }
+
+    static func writeBlank(to frame: UnsafeMutableRawPointer) {
+        // Length 2; field 15 with wire type 2; length 0.
+        frame.storeBytes(of: 0x02, as: UInt8.self)
+        frame.storeBytes(of: 0x7A, toByteOffset: 1, as: UInt8.self)
+        frame.storeBytes(of: 0x00, toByteOffset: 2, as: UInt8.self)
     }
 
     /// Calls a closure with each frame that is to be sent, from a place on, in order. It may change the bytes.

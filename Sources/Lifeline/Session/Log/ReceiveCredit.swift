@@ -6,7 +6,7 @@
 package struct ReceiveCredit: Equatable, Sendable {
     /// About the most that may be unconsumed: the last message may exceed it.
     private let limit: Int
-    private var received: UInt64 = 0
+    package private(set) var received: UInt64 = 0
     private var consumed: UInt64 = 0
     /// The sum that the peer was told, or the initial credit.
     package private(set) var told: UInt64
@@ -15,6 +15,12 @@ package struct ReceiveCredit: Equatable, Sendable {
     package init(limit: Int) {
         self.limit = max(limit, 0)
         told = UInt64(self.limit)
+    }
+
+    /// One of which everything that came was consumed.
+    init(limit: Int, received: UInt64, told: UInt64) {
+        self.limit = max(limit, 0)
+        (self.received, consumed, self.told) = (received, received, told)
     }
 
     /// Whether the peer has to be told `told` again on a connection that goes on with the session.

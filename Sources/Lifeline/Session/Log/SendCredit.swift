@@ -12,6 +12,9 @@ package struct SendCredit: Equatable, Sendable {
         granted = UInt64(max(initial, 0))
     }
 
+    /// One that was used before.
+    init(granted: UInt64, used: UInt64) { (self.granted, self.used) = (granted, used) }
+
     /// Whether a message may be sent now, of whatever size: the last one may use more than is left, as a large message
     /// would wait for ever otherwise.
     package var hasLeft: Bool { used < granted }

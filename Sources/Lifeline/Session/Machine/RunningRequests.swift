@@ -104,9 +104,14 @@ struct RunningRequests: Sendable {
         return entry
     }
 
+    /// Those that the peer waits for, the oldest first.
+    var waitedFor: [IncomingRequest] {
+        countBySerial.elements.map { IncomingRequest(serial: $0.key, count: $0.value) }.sorted { $0.count < $1.count }
+    }
+
     /// None is waited for any more. Returns those that were, the oldest first.
     mutating func cancelAll() -> [IncomingRequest] {
-        countBySerial.elements.compactMap { cancel(serial: $0.key) }.sorted { $0.count < $1.count }
+        waitedFor.compactMap { cancel(serial: $0.serial) }
     }
 
     /// Returns those whose deadlines have come, which are not waited for any more.

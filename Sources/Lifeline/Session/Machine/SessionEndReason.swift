@@ -14,6 +14,8 @@ package enum SessionEndReason: Sendable {
     case begunAgain
     /// What is in the store cannot be read.
     case storeDamaged(StoreError)
+    /// A server's: it goes on at another server.
+    case moved
     /// A server's: the server has shut down. The peer is not told.
     case shutDown
     /// A client's: no server would take its hello, for this reason.
@@ -26,7 +28,7 @@ package enum SessionEndReason: Sendable {
     /// Whether the session ended against the will of this side.
     package var isFailure: Bool {
         switch self {
-        case .closed, .abandoned, .shutDown: false
+        case .closed, .abandoned, .moved, .shutDown: false
         case .saidByPeer(let goodbye): goodbye.code != .closed
         case .expired, .madeWay, .begunAgain, .storeDamaged, .misconfigured, .violated: true
         }
@@ -38,7 +40,7 @@ package enum SessionEndReason: Sendable {
     package var dropsWork: Bool {
         switch self {
         case .abandoned, .expired, .madeWay, .begunAgain, .shutDown: true
-        case .storeDamaged, .closed, .misconfigured, .violated, .saidByPeer: false
+        case .storeDamaged, .closed, .moved, .misconfigured, .violated, .saidByPeer: false
         }
     }
 
@@ -51,7 +53,7 @@ package enum SessionEndReason: Sendable {
         case .expired: SessionGoodbye(.closed, "The client was away for too long.")
         case .madeWay: SessionGoodbye(.closed, "The server was full.")
         case .violated(let violation): SessionGoodbye(.violation, violation.message)
-        case .shutDown, .saidByPeer: nil
+        case .moved, .shutDown, .saidByPeer: nil
         }
     }
 }

@@ -16,8 +16,15 @@ package enum SessionRole: Sendable {
 package struct SessionLife: Sendable {
     /// Whether there is work.
     package enum Stage: Sendable {
-        /// Can go to: closing, ended.
+        /// Can go to: moving, closing, ended.
         case active
+        /// Nothing comes in any more; goes to another server when nothing of it runs here. Can go to: active, closing,
+        /// ended.
+        ///
+        /// - Parameters:
+        ///   - cancelling: when handlers of requests are cancelled; nil: they are.
+        ///   - deadline: when the session stays here after all.
+        case moving(cancelling: MonotonicTime?, deadline: MonotonicTime)
         /// Takes no new work; ends when everything is done, or at the deadline. Can go to: ended.
         case closing(deadline: MonotonicTime?)
         /// Can go to: nothing.
@@ -76,6 +83,8 @@ package struct SessionLife: Sendable {
 
     var isOver: Bool { if case .ended = stage { true } else { false } }
 
+    var isMoving: Bool { if case .moving = stage { true } else { false } }
+
     var isClosing: Bool { if case .closing = stage { true } else { false } }
 
     /// Whether a client waits for the welcome.
@@ -128,7 +137,11 @@ package struct SessionLife: Sendable {
     package var nextDeadline: MonotonicTime? {
         var deadline = parting.isEmpty ? nil : parting.readFirst { $0.deadline }
         if case .opening(let opening) = connection { deadline = .earliest(deadline, opening) }
-        if case .closing(let closing) = stage { deadline = .earliest(deadline, closing) }
+        switch stage {
+        case .closing(let closing): deadline = .earliest(deadline, closing)
+        case .moving(let cancelling, let moving): deadline = .earliest(deadline, .earliest(cancelling, moving))
+        case .active, .ended: break
+        }
         if case .waiting(_, let drain) = drain, canSend { deadline = .earliest(deadline, drain) }
         return deadline
     }
@@ -138,10 +151,39 @@ package struct SessionLife: Sendable {
     /// Takes no new work. Of two deadlines the earlier one counts.
     mutating func close(by deadline: MonotonicTime?) {
         switch stage {
-        case .active: stage = .closing(deadline: deadline)
+        case .active, .moving: stage = .closing(deadline: deadline)
         case .closing(let earlier): stage = .closing(deadline: .earliest(earlier, deadline))
         case .ended: break
         }
+    }
+
+    /// Has the session go to another server. Of two deadlines the earlier one counts. Returns false where it is closing
+    /// or over.
+    mutating func move(cancelling: MonotonicTime, by deadline: MonotonicTime) -> Bool {
+        switch stage {
+        case .active:
+            stage = .moving(cancelling: cancelling, deadline: deadline)
+        case .moving(let earlier, let earlierDeadline):
+            stage = .moving(
+                cancelling: earlier.map { min($0, cancelling) },
+                deadline: min(earlierDeadline, deadline)
+            )
+        case .closing, .ended:
+            return false
+        }
+        return true
+    }
+
+    /// Returns whether handlers of requests are to be cancelled now.
+    mutating func moveTimerFired(now: MonotonicTime) -> Bool {
+        guard case .moving(let cancelling, let deadline) = stage else { return false }
+        guard now < deadline else {
+            stage = .active
+            return false
+        }
+        guard let cancelling, cancelling <= now else { return false }
+        stage = .moving(cancelling: nil, deadline: deadline)
+        return true
     }
 
     /// Whether the session takes too long to close.

@@ -25,6 +25,9 @@ extension SessionMachine {
         lacking(2 * SessionSize.frameOverhead + MethodName.maximumByteCount + byteCount, handlerCount: 0)
     }
 
+    /// Returns how much the session must hold for what it keeps; nil when it holds enough.
+    package var lacking: SessionNeed? { lacking(0, handlerCount: 0) }
+
     @inline(__always)
     func lacking(_ byteCount: Int, handlerCount: Int) -> SessionNeed? {
         // A session that shares with no others counts nothing.

@@ -210,7 +210,7 @@ extension SessionMachine {
         return (carried, others)
     }
 
-    private mutating func forgetOutbound() {
+    mutating func forgetOutbound() {
         ordinary.removeAll()
         urgent.removeAll()
         methods = MethodNumbers()

@@ -196,6 +196,7 @@ extension SessionMachine {
             endPeerStream(request.serial, into: &actions)
             actions.append(.cancelRequest(request))
         }
+        moveTimerFired(now: now, into: &actions)
         roomTimerFired(now: now)
         callTimersFired(now: now, into: &actions)
         inbound.timerFired(now: now)

@@ -65,6 +65,7 @@ extension SessionMachine {
         precondition(role == .server)
         // The registry was about to forget it: the client comes back, and begins another one.
         guard !life.isOver else { return SessionGoodbye(.draining, "The session has just ended.") }
+        guard !life.isMoving else { return .moving }
         let older = life.connectionID
         guard life.claim(id) else { return SessionGoodbye(.replaced, "A newer connection has the session.") }
         if let closing = life.replace(older, goodbyeDeadline: now + options.goodbyeTimeout) {

@@ -252,11 +252,19 @@ extension SessionMachine {
     private mutating func receiveMethod(_ method: MethodName, into actions: inout [Action]) throws(SessionViolation) {
         guard peerMethods.count < MethodNumbers.maximumCount else { throw .tooManyMethods }
         guard method.number == UInt32(peerMethods.count + 1) else { throw .methodNumber(method.number) }
-        guard peerMethodNames.insert(ExactName(method.name)).inserted else { throw .methodNumber(method.number) }
-        peerMethods.append(method.name)
-        peerMethodByteCount += method.name.utf8.count + SessionSize.frameOverhead
-        peerPushCredits.append(ReceiveCredit(limit: options.inboundCredit))
+        guard addPeerMethod(method.name, ReceiveCredit(limit: options.inboundCredit)) else {
+            throw .methodNumber(method.number)
+        }
         actions.append(.method(number: method.number, name: method.name))
+    }
+
+    /// Gives a method of the peer's the next number. Returns false for one that has a number.
+    mutating func addPeerMethod(_ name: String, _ credit: ReceiveCredit) -> Bool {
+        guard peerMethodNames.insert(ExactName(name)).inserted else { return false }
+        peerMethods.append(name)
+        peerMethodByteCount += name.utf8.count + SessionSize.frameOverhead
+        peerPushCredits.append(credit)
+        return true
     }
 
     private mutating func receiveRequest(

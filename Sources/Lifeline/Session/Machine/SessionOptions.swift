@@ -33,26 +33,40 @@ package struct SessionOptions: Sendable {
 
     package init() {}
 
+    /// The settings for a session that has begun under other terms: nothing shrinks, and its credits began with theirs.
+    func with(_ terms: SessionTerms) -> SessionOptions {
+        var options = self
+        options.inboundWindow = SessionWindow(
+            frameCount: max(inboundWindow.frameCount, terms.window.frameCount),
+            byteCount: max(inboundWindow.byteCount, terms.window.byteCount)
+        )
+        options.inboundCredit = terms.credit
+        options.maximumFrameLength = max(maximumFrameLength, terms.maximumFrameLength)
+        return options
+    }
+
     /// What a response may always have, so that every request can be refused: 1 KiB.
     static var smallResponseByteCount: Int { 1 << 10 }
 }
 
 extension InboundLane {
-    init(_ options: SessionOptions) {
+    init(_ options: SessionOptions, received: UInt64 = 0) {
         self.init(
             window: options.inboundWindow,
             batchSize: options.acknowledgementBatchSize,
-            delay: options.acknowledgementDelay
+            delay: options.acknowledgementDelay,
+            received: received
         )
     }
 }
 
 extension UrgentLane {
-    init(_ options: SessionOptions) {
+    init(_ options: SessionOptions, received: UInt64 = 0) {
         self.init(
             window: options.inboundWindow,
             batchSize: options.acknowledgementBatchSize,
-            delay: options.acknowledgementDelay
+            delay: options.acknowledgementDelay,
+            received: received
         )
     }
 }

@@ -67,6 +67,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     private var countByNetwork: [String: Int] = [:]
     /// What has each client's store: one session at a time, as what was processed is known to one.
     private var stores: [SessionStoreID: StoreUse] = [:]
+    /// Sessions that are looked for elsewhere, and for which connections.
+    private var sought: [SessionID: ConnectionID] = [:]
     private var forgotten: [(id: SessionID, session: Session)] = []
     /// Whether the server goes away.
     package private(set) var isDraining = false
@@ -122,6 +124,11 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         /// Look into the server's store for what it has for the client's, and call `receivedHello` again with
         /// `storeIsOpen`; or `storeNotOpened`, when that fails.
         case openStore(SessionStoreID)
+        /// Look for the session at other servers, and call `receivedHello` again with what was found. Say `soughtFor` in
+        /// any case.
+        case seek(SessionClaim)
+        /// The connection goes on with this session, which has come from another server.
+        case adopt(SessionCredentials, Session)
         /// An older session of the same client's is left, of a process that is gone: end it, wait until `nothingIsLeft`
         /// of it, and call `receivedHello` again.
         case endFirst(Session)
@@ -136,6 +143,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///   - origin: who and where from the client is. A session goes on only for the subject that began it, as stolen
     ///     credentials alone give no access to its messages; and it counts for the network that it began with.
     ///   - storeIsOpen: whether the driver has what the server's store has for the client's.
+    ///   - found: what other servers have of the session; nil: they were not asked.
     ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
     ///   - fresh: credentials that nobody can guess, for a session that begins.
     ///   - makeSession: makes what the driver needs of a session that begins.
@@ -145,6 +153,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         of origin: SessionOrigin = SessionOrigin(),
         over connection: ConnectionID,
         storeIsOpen: Bool = false,
+        found: SessionFinding? = nil,
         besides lingering: Int = 0,
         now: MonotonicTime,
         fresh: @autoclosure () -> SessionCredentials,
@@ -166,10 +175,17 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             rename(known.id, to: name)
             return .resume(known, entry.session)
         }
+        if case .snapshot? = found, let known = hello.credentials, entries[known.id] == nil {
+            // Whatever its origin has already: it was let in before, and nobody else has it now.
+            let session = makeSession(known)
+            insert(session, known, name: name, of: origin, over: connection, hello)
+            return .adopt(known, session)
+        }
         if isDraining {
             let pause = pause(upTo: configuration.drainSpread)
             return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause))
         }
+        if let action = seek(hello, of: origin, over: connection, found) { return action }
         if let store = keptStore(of: hello), let action = open(store, over: connection, isOpen: storeIsOpen) {
             return action
         }
@@ -183,6 +199,18 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         // 128 random bits are never the same twice; a driver that has no randomness must not mix up sessions.
         precondition(entries[credentials.id] == nil)
         let session = makeSession(credentials)
+        insert(session, credentials, name: name, of: origin, over: connection, hello)
+        return .create(credentials, session)
+    }
+
+    private mutating func insert(
+        _ session: Session,
+        _ credentials: SessionCredentials,
+        name: String,
+        of origin: SessionOrigin,
+        over connection: ConnectionID,
+        _ hello: ClientOpening
+    ) {
         entries[credentials.id] = Entry(
             token: credentials.token,
             session: session,
@@ -196,8 +224,75 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         if let subject = origin.subject { countByIdentity[subject, default: 0] += 1 }
         if let network = origin.network { countByNetwork[network, default: 0] += 1 }
         rename(credentials.id, to: name)
-        return .create(credentials, session)
     }
+
+    // MARK: Other servers
+
+    /// Returns what is to be done about a session that is not here, and may be elsewhere; nil: a new one begins.
+    private mutating func seek(
+        _ hello: ClientOpening,
+        of origin: SessionOrigin,
+        over connection: ConnectionID,
+        _ found: SessionFinding?
+    ) -> HelloAction? {
+        // What was processed of durable messages is known to the store of one server.
+        guard configuration.movesSessions, hello.attempt > 0, let known = hello.credentials, entries[known.id] == nil,
+            keptStore(of: hello) == nil
+        else { return nil }
+        switch found {
+        case nil:
+            guard sought[known.id] == nil else { return .refuse(anotherIsLetIn()) }
+            sought[known.id] = connection
+            return .seek(SessionClaim(credentials: known, attempt: hello.attempt, subject: origin.subject))
+        case .nothing?, .snapshot?:
+            return nil
+        case .stale?:
+            return .refuse(SessionGoodbye(.replaced, "A newer connection has the session."))
+        case .notNow?:
+            let message = "The session is busy at another server."
+            return .refuse(SessionGoodbye(.draining, message, pause: pause(upTo: .seconds(1))))
+        }
+    }
+
+    private mutating func anotherIsLetIn() -> SessionGoodbye {
+        let message = "Another connection of the client is being let in."
+        return SessionGoodbye(.draining, message, pause: pause(upTo: .seconds(1)))
+    }
+
+    /// A connection is let in, or not, for which a session was looked for elsewhere.
+    package mutating func soughtFor(_ connection: ConnectionID, _ hello: ClientOpening) {
+        guard let id = hello.credentials?.id, sought[id] == connection else { return }
+        sought[id] = nil
+    }
+
+    /// The claim of the client that has a session; nil where there is none, or it cannot go to other servers.
+    package func claim(of id: SessionID) -> SessionClaim? {
+        guard let entry = entries[id], entry.store == nil else { return nil }
+        let credentials = SessionCredentials(id: id, token: entry.token)
+        return SessionClaim(credentials: credentials, attempt: entry.attempt, subject: entry.origin.subject)
+    }
+
+    /// Who has a session that another server asks for.
+    package enum Owner {
+        case session(Session)
+        /// It is not here, or not this client's.
+        case unknown
+        /// A newer connection has it.
+        case stale
+    }
+
+    /// Another server asks for a session, whose client is there.
+    package func handOver(_ claim: SessionClaim) -> Owner {
+        guard let own = self.claim(of: claim.credentials.id), own.credentials.token == claim.credentials.token,
+            own.subject == claim.subject, let session = self[claim.credentials.id]
+        else { return .unknown }
+        return claim.attempt > own.attempt ? .session(session) : .stale
+    }
+
+    /// After which pause the client of a session comes back that goes to another server.
+    package mutating func movePause() -> Duration { pause(upTo: configuration.drainSpread) }
+
+    // MARK: Stores
 
     /// The client's store, where the server has one, too.
     private func keptStore(of hello: ClientOpening) -> SessionStoreID? {
@@ -220,8 +315,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             return .endFirst(session)
         case .opening?, .used?:
             // An older connection of the client's is about to begin a session, which the client knows nothing of.
-            let message = "Another connection of the client is being let in."
-            return .refuse(SessionGoodbye(.draining, message, pause: pause(upTo: .seconds(1))))
+            return .refuse(anotherIsLetIn())
         }
     }
 
@@ -400,6 +494,8 @@ package struct SessionRegistryConfiguration: Sendable {
     package var maximumOpeningRate: Int?
     /// Whether the server keeps durable messages.
     package var hasStore = false
+    /// Whether sessions come from other servers, and go to them.
+    package var movesSessions = false
 
     package init() {}
 }

@@ -65,6 +65,9 @@ struct WaitingMessages: Sendable {
 
     func isWaiting(in scope: MessageScope) -> Bool { count > 0 && queues[scope] != nil }
 
+    /// Whether something else than pushes waits.
+    var hasParts: Bool { queues.keys.contains { if case .pushes = $0 { false } else { true } } }
+
     func count(of scope: MessageScope) -> Int { queues[scope]?.count ?? 0 }
 
     func first(of scope: MessageScope) -> WaitingMessage? { queues[scope]?.first?.element }

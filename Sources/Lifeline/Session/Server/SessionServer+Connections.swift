@@ -33,6 +33,7 @@ extension SessionServer {
                     _ = state.registry.disconnected(id, of: session.sessionID, wasUsed: wasUsed, now: now)
                 }
                 armTimer()
+                moveIfDraining(session)
             }
         }
         let idle = state.withLockedValue { state in
@@ -102,16 +103,28 @@ extension SessionServer {
         _ id: UInt64
     ) async throws -> (SessionServerEnd, claim: UInt64)? {
         var kept: (client: SessionStoreID, durability: SessionMachine.Durability)?
+        var found: SessionFinding?
         // Taken back in any case: a session has the store by then, or nobody.
-        defer { state.withLockedValue { $0.registry.storeNotOpened(over: id, hello) } }
+        defer {
+            state.withLockedValue { state in
+                state.registry.storeNotOpened(over: id, hello)
+                state.registry.soughtFor(id, hello)
+            }
+        }
         while true {
-            let (action, claim) = askRegistry(hello, description, keeping: kept, connection, id)
+            let (action, claim) = askRegistry(hello, description, keeping: kept, found, connection, id)
             switch action {
             case .openStore(let client):
                 guard let store = configuration.store else { preconditionFailure("The server has no store.") }
                 let content = try await whileClientIsThere(intake) { try await store.content(for: client) }
                 let byteLimit = configuration.maximumStoredByteCount
                 kept = (client, try SessionMachine.Durability(store.id, content, byteLimit: byteLimit))
+            case .seek(let claim):
+                // To its end, whatever becomes of the connection or this task: what is found is nowhere else.
+                found = await Task.detached { await self.depot?.find(claim) ?? .nothing }.value
+            case .adopt(let credentials, let session):
+                arrived(session)
+                return open(session, credentials, hello, isResumed: true, intake, connection, claim)
             case .endFirst(let session):
                 session.endForNext()
                 try await whileClientIsThere(intake) { try await session.over() }
@@ -120,6 +133,9 @@ extension SessionServer {
                 SessionEngine.say(goodbye, on: connection)
                 return nil
             case .create(let credentials, let session):
+                if let depot, let own = state.withLockedValue({ $0.registry.claim(of: session.sessionID) }) {
+                    await depot.begin(session, own)
+                }
                 return open(session, credentials, hello, isResumed: false, intake, connection, claim)
             case .resume(let credentials, let session):
                 return open(session, credentials, hello, isResumed: true, intake, connection, claim)
@@ -143,6 +159,7 @@ extension SessionServer {
         _ hello: ClientOpening,
         _ description: SessionDescription,
         keeping kept: (client: SessionStoreID, durability: SessionMachine.Durability)?,
+        _ found: SessionFinding?,
         _ connection: any TransportConnection,
         _ id: UInt64
     ) -> (SessionRegistry<SessionServerEnd>.HelloAction, claim: UInt64) {
@@ -158,16 +175,19 @@ extension SessionServer {
                 ),
                 over: id,
                 storeIsOpen: kept != nil,
+                found: found,
                 besides: state.sessions.count - state.registry.count,
                 now: clock.now,
                 fresh: fresh
             ) {
-                SessionServerEnd($0.id, description, keeping: kept, of: self) { [weak self] in self?.sessionEnded($0) }
+                SessionServerEnd($0.id, description, keeping: kept, found, of: self) { [weak self] in
+                    self?.sessionEnded($0)
+                }
             }
             switch action {
-            case .create(_, let session): state.sessions[session.sessionID] = session
+            case .create(_, let session), .adopt(_, let session): state.sessions[session.sessionID] = session
             case .resume(_, let session): session.renew(description)
-            case .refuse, .openStore, .endFirst: break
+            case .refuse, .openStore, .seek, .endFirst: break
             }
             return (action, state.lastClaim, state.registry.takeForgotten())
         }

@@ -107,12 +107,16 @@ extension SessionServer {
             state.idle = idle
             return (state.registry.drain(until: end, now: now), state.connections.isEmpty)
         }
-        for (session, pause, deadline) in drained { session.engine.drain(pause: pause, by: deadline) }
+        for (session, pause, deadline) in drained {
+            session.engine.drain(pause: pause, by: deadline)
+            if session.engine.connection == nil { moveIfDraining(session) }
+        }
         if !isIdle { await lifecycle.waitForGracePeriod(unless: idle) }
     }
 
-    /// Cuts the connections and ends the sessions that are left. Waits for their handlers.
+    /// Leaves the sessions that are left for other servers, cuts the connections, and ends what stays. Waits for handlers.
     private func endAll() async {
+        await moveAll()
         let (connections, sessions, timer) = state.withLockedValue { state in
             state.hasEnded = true
             return (Array(state.connections.values), Array(state.sessions.values), state.timer)

@@ -23,6 +23,8 @@ public final class SessionServer: Sendable {
         var registry: SessionRegistry<SessionServerEnd>
         /// Sessions of which something is left: handlers that have not returned, for some.
         var sessions: [SessionID: SessionServerEnd] = [:]
+        /// Sessions that go to other servers. Opens with whether they are on their way.
+        var moves: [SessionID: Latch<Bool>] = [:]
         var connections: [UInt64: any TransportConnection] = [:]
         var lastConnection: UInt64 = 0
         /// Of two connections that claim a session the later claim counts.
@@ -41,6 +43,8 @@ public final class SessionServer: Sendable {
     let configuration: SessionServerConfiguration
     let services: [any SessionService]
     let methods: SessionMethods
+    /// Where it leaves sessions for other servers; nil: nowhere.
+    let depot: (any SessionDepot)?
     let interceptors: [any SessionServerInterceptor]
     /// What its sessions share.
     let budget: SharedSessionBudget
@@ -110,6 +114,7 @@ public final class SessionServer: Sendable {
         try configuration.defaultDelivery.checkAsDefault(hasStore: configuration.store != nil)
         methods = try SessionMethods(services)
         self.services = services
+        depot = services.lazy.compactMap { $0 as? any SessionDepot }.first
         self.endpoints = endpoints
         self.configuration = configuration
         self.interceptors = interceptors
@@ -127,6 +132,7 @@ public final class SessionServer: Sendable {
         registry.helloTimeout = configuration.helloTimeout.clamped(atLeast: .zero)
         registry.drainSpread = configuration.drainSpread.clamped(atLeast: .zero)
         registry.hasStore = configuration.store != nil
+        registry.movesSessions = depot != nil
         registry.keptDuration = configuration.keptDuration.clamped(atLeast: .zero)
         registry.maximumOpeningRate = configuration.maximumOpeningRate
         registry.maximumSessionCount = max(configuration.maximumSessionCount, 1)

@@ -177,8 +177,10 @@ extension SessionServerEnd {
     private func status(of error: any Error, _ method: String) -> SessionStatus {
         switch error {
         case let status as SessionStatus where status.code != .ok: return status
+        case is CancellationError where engine.isMoving:
+            return SessionStatus(.unavailable, "The server goes away. Call again.")
         case is CancellationError: return SessionStatus(.cancelled)
-        case let error as SessionError where error.code == .cancelled: return SessionStatus(.cancelled)
+        case let error as SessionError where error.code == .cancelled: return status(of: CancellationError(), method)
         case let error as SessionError where error.code == .serverExhausted:
             return SessionStatus(.resourceExhausted, error.message)
         case let error as SessionError where error.code == .messageRefused:

@@ -39,11 +39,13 @@ public final class SessionServerEnd: Sendable {
 
     /// - Parameters:
     ///   - kept: the client's store, and what the server's has for it; nil where one of them has none.
+    ///   - found: the session at the server that had it; nil: it begins.
     ///   - whenEnded: called once, when the session is over.
     init(
         _ id: SessionID,
         _ description: SessionDescription,
         keeping kept: (client: SessionStoreID, durability: SessionMachine.Durability)?,
+        _ found: SessionFinding?,
         of server: SessionServer,
         whenEnded: @escaping @Sendable (SessionID) -> Void
     ) {
@@ -68,6 +70,7 @@ public final class SessionServerEnd: Sendable {
             role: .server,
             options: configuration.limits.options(maximumFrameLength: frameLimit),
             details: SessionMachine.OpeningDetails(kept: configuration.keptDuration),
+            snapshot: found?.snapshot,
             findMethod: { [methods, isSynchronous] in methods.method($0, isSynchronous: isSynchronous) },
             budget: server.budget,
             clock: server.clock

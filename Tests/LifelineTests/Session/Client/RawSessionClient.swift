@@ -20,6 +20,7 @@ func withServer(
 func withServer(
     _ methods: [SessionMethod],
     log: TestLog = TestLog(),
+    services: [any SessionService] = [],
     interceptors: [any SessionServerInterceptor] = [],
     configure: (inout SessionServerConfiguration) -> Void = { _ in },
     _ body: (SessionServer, ManualClock) async throws -> Void
@@ -31,7 +32,7 @@ func withServer(
     try await withSessionServer(
         listeningOn: [anyPort],
         configuration: configuration,
-        services: methods.map { TestService($0) },
+        services: methods.map { TestService($0) } + services,
         interceptors: interceptors,
         logger: log.logger,
         transport: NIOTransport.shared,

@@ -22,3 +22,27 @@ extension ClientOpening {
         ClientOpening(credentials: credentials, attempt: attempt, progress: progress, terms: terms)
     }
 }
+
+extension SessionSnapshot {
+    /// That of a session in which nothing has happened.
+    static var empty: SessionSnapshot {
+        let terms = SessionTerms(
+            window: SessionWindow(frameCount: 100, byteCount: 100_000),
+            credit: 64 << 10,
+            maximumRequestCount: 10,
+            maximumFrameLength: 100_000
+        )
+        return SessionSnapshot(
+            peerTerms: terms,
+            ownTerms: terms,
+            ordinary: LaneSnapshot(next: 1, sentEnd: 1, frames: []),
+            urgent: LaneSnapshot(next: 1, sentEnd: 1, frames: []),
+            waiting: [],
+            methods: [],
+            peerMethods: [],
+            received: 0,
+            urgentReceived: 0,
+            peerReceived: 0
+        )
+    }
+}

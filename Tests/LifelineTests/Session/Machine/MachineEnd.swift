@@ -82,6 +82,31 @@ final class MachineEnd {
         machine = SessionMachine(role: role, options: options)
     }
 
+    /// The session of another end, at another server.
+    init(_ snapshot: SessionSnapshot, of other: MachineEnd, _ options: SessionOptions, now: MonotonicTime) {
+        name = other.name
+        machine = SessionMachine(snapshot, options: options)
+        machine.takePromises(of: snapshot, now: now)
+        (nextID, received, sent) = (other.nextID, other.received, other.sent)
+        (takesShortWay, finishesRuns) = (other.takesShortWay, other.finishesRuns)
+        for (index, method) in snapshot.peerMethods.enumerated() { peerMethods[UInt32(index + 1)] = method.name }
+        // Those that may end otherwise have numbers, in their order.
+        var number: UInt64 = 0
+        func takeNumber(_ payload: UnsafeRawBufferPointer) {
+            number += 1
+            idByNumber[number] = Self.id(payload)
+        }
+        for frame in snapshot.ordinary.frames {
+            guard case .special = frame.role else { continue }
+            frame.bytes.withUnsafeBytes { bytes in
+                if let message = SessionMachine.parsed(bytes)?.1 { takeNumber(message.payload) }
+            }
+        }
+        for push in snapshot.waiting { push.payload.withUnsafeBytes { takeNumber($0) } }
+        // Their senders heard that they go on.
+        for (id, message) in sent where message.outcome == .kept { sent[id]?.outcome = nil }
+    }
+
     func fail(_ text: String) { if failure == nil { failure = "\(name): \(text)" } }
 
     // MARK: What the user does
@@ -199,6 +224,7 @@ final class MachineEnd {
         // Says how many parts came, or the request's own number.
         let answer = hasRequestParts ? UInt32(task.requestParts.count) : task.id
         work.remove(at: index)
+        if task.isCancelled { return respond(to: task.request, status: 14, now: now) }
         let offer = payload(answer, size).withUnsafeBytes {
             machine.respond(to: task.request, SessionMachine.Content(payload: $0), now: now, into: &actions)
         }
@@ -208,6 +234,18 @@ final class MachineEnd {
                 machine.respond(to: task.request, SessionMachine.Content(payload: $0), now: now, into: &actions)
             }
             if case .refused = again { fail("a small response was refused: \(refusal)") }
+        }
+    }
+
+    private func respond(to request: IncomingRequest, status: UInt8, now: MonotonicTime) {
+        let fields: [UInt8] = [0x10, status]
+        _ = fields.withUnsafeBytes { fields in
+            machine.respond(
+                to: request,
+                SessionMachine.Content(fields: fields, payload: UnsafeRawBufferPointer(start: nil, count: 0)),
+                now: now,
+                into: &actions
+            )
         }
     }
 
@@ -279,16 +317,7 @@ final class MachineEnd {
             guard calls.removeValue(forKey: id) != nil else { return fail("a call ended twice") }
             endedCallCount += 1
         case .refuse(let request, _, _):
-            // A status of 8.
-            let fields: [UInt8] = [0x10, 0x08]
-            _ = fields.withUnsafeBytes { fields in
-                machine.respond(
-                    to: request,
-                    SessionMachine.Content(fields: fields, payload: UnsafeRawBufferPointer(start: nil, count: 0)),
-                    now: now,
-                    into: &actions
-                )
-            }
+            respond(to: request, status: 8, now: now)
         case .cancelRequest(let request):
             if let index = work.firstIndex(where: { $0.request == request }) { work[index].isCancelled = true }
         case .method(let number, let name): peerMethods[number] = name

@@ -280,6 +280,7 @@ final class MachineMatrixEnd {
         state.stage =
             switch life.stage {
             case .active: "active"
+            case .moving: "moving"
             case .closing: "closing"
             case .ended: "over"
             }

@@ -16,6 +16,9 @@ final class MachinePair {
     private var sessionCount: UInt8 = 0
     private var known: SessionCredentials?
     private(set) var resumptionCount = 0
+    private(set) var moveCount = 0
+    /// Whether the server has not let the client in, as its session is on its way.
+    private var isRefused = false
     /// How often an end has had nothing to offer, and said so before.
     private(set) var idleOfferCount = 0
 
@@ -56,7 +59,7 @@ final class MachinePair {
     func cut() {
         toServer = []
         toClient = []
-        isConnected = false
+        (isConnected, isRefused) = (false, false)
         for end in ends {
             end.machine.disconnected(connection, now: now, into: &end.actions)
             end.run(now: now)
@@ -73,6 +76,30 @@ final class MachinePair {
         (next.takesShortWay, next.finishesRuns) = (server.takesShortWay, server.finishesRuns)
         server = next
         known = nil
+    }
+
+    /// Has the session go to another server, if it can. Returns whether it is there.
+    func moveServer() -> Bool {
+        guard server.machine.move(pause: .zero, cancelling: now, by: now + .seconds(1)) else { return false }
+        server.machine.timerFired(now: now, into: &server.actions)
+        server.run(now: now)
+        return goOnMoving()
+    }
+
+    /// Goes on with that where the session was not at rest.
+    @discardableResult
+    func goOnMoving() -> Bool {
+        guard server.machine.isMoving,
+            let snapshot = server.machine.takeSnapshot(now: now, into: &server.actions)
+        else { return false }
+        server.run(now: now)
+        if isConnected { cut() }
+        oldServers.append(server)
+        let next = MachineEnd(snapshot, of: server, options, now: now)
+        server.sent = [:]
+        server = next
+        moveCount += 1
+        return true
     }
 
     /// Has an end hand out what it has to send. Returns whether there may be more.
@@ -108,6 +135,7 @@ final class MachinePair {
     func deliver() {
         deliver(&toServer, toClient: false)
         deliver(&toClient, toClient: true)
+        if isRefused { cut() }
     }
 
     /// Closes the connection where an end has asked for it.
@@ -164,7 +192,10 @@ final class MachinePair {
             now: now,
             into: &server.actions
         )
-        if let refusal { server.fail("the client was not let in: \(refusal)") }
+        if let refusal {
+            if !server.machine.isMoving { server.fail("the client was not let in: \(refusal)") }
+            isRefused = true
+        }
         server.run(now: now)
     }
 
@@ -174,6 +205,7 @@ final class MachinePair {
             if !isConnected { connect() }
             exchange()
             if failure != nil { return }
+            goOnMoving()
             for end in ends {
                 while !end.unread.isEmpty { end.read(0, now: now) }
                 for request in end.calls.keys.sorted() { end.goOnAsking(request, size: 10, now: now) }

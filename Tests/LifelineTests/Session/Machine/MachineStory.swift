@@ -14,9 +14,12 @@ final class MachineStory {
     private let seed: UInt64
     let pair: MachinePair
     private let losesSessions: Bool
+    private let movesSessions: Bool
     private(set) var totals = Totals()
 
-    init(seed: UInt64, takesShortWay: Bool = true) {
+    /// - Parameter movesSessions: whether the session goes from server to server, whose clients alone ask then.
+    init(seed: UInt64, takesShortWay: Bool = true, movesSessions: Bool = false) {
+        self.movesSessions = movesSessions
         self.seed = seed
         random = SplitMix64(seed: seed)
         var options = SessionOptions()
@@ -84,7 +87,7 @@ final class MachineStory {
         case 5, 6:
             let kind = ["unary", "server", "client", "both"][below(4)]
             let timeout: Duration? = below(3) == 0 ? .milliseconds(1 + below(2_000)) : nil
-            end.ask(kind, parts: below(5), size: size, timeout: timeout, now: now)
+            (movesSessions ? pair.client : end).ask(kind, parts: below(5), size: size, timeout: timeout, now: now)
         case 7..<10:
             if let request = end.calls.keys.sorted().randomElement(using: &random) {
                 end.goOnAsking(request, size: size, now: now)
@@ -109,6 +112,8 @@ final class MachineStory {
             if pair.isConnected, below(2) == 0 { cut() }
         case 19, 20:
             if !pair.isConnected { pair.connect() }
+        case 21 where movesSessions && below(2) == 0:
+            _ = pair.moveServer()
         case 21:
             pair.pass(.milliseconds(below(30)))
         default:
@@ -122,6 +127,7 @@ final class MachineStory {
             }
         }
         end.run(now: now)
+        if movesSessions { pair.goOnMoving() }
         totals.waits = max(totals.waits, pair.client.machine.waitingCount + pair.server.machine.waitingCount)
         if below(3) != 0 { exchange() }
     }

@@ -8,6 +8,16 @@ struct MachineStoryTests {
         }
     }
 
+    @Test func storiesOfSessionsThatMoveHold() {
+        var moveCount = 0
+        for seed in 20_000..<20_400 as Range<UInt64> {
+            let story = MachineStory(seed: seed, movesSessions: true)
+            if let failure = story.play() { Issue.record("\(failure)") }
+            moveCount += story.pair.moveCount
+        }
+        #expect(moveCount > 400)
+    }
+
     /// Whether a message goes the short way makes no difference to anything, and one that cannot has changed nothing.
     @Test func bothWaysOfSendingAreAlike() {
         var plainCount = 0

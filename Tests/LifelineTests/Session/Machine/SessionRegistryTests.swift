@@ -30,13 +30,16 @@ import Testing
         attempt: UInt64? = nil,
         of origin: SessionOrigin = SessionOrigin(),
         over connection: UInt64,
+        found: SessionFinding? = nil,
         now: MonotonicTime = MonotonicTime(nanoseconds: 0)
     ) -> String {
+        let hello = ClientOpening.test(session, attempt: attempt ?? connection)
         let action = registry.receivedHello(
-            .test(session, attempt: attempt ?? connection),
+            hello,
             name: name,
             of: origin,
             over: connection,
+            found: found,
             now: now,
             fresh: .test(connection),
             makeSession: { _ in Int(connection) }
@@ -53,7 +56,72 @@ import Testing
             return "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
         case .openStore: return "open the store"
         case .endFirst(let session): return "end \(session) first"
+        case .seek(let claim):
+            #expect(claim.credentials == session)
+            return "seek"
+        case .adopt(let credentials, let session):
+            #expect(credentials == hello.credentials && registry[credentials.id] == session)
+            return "adopt \(session)"
         }
+    }
+
+    private func movingRegistry(hasStore: Bool = false) -> Registry {
+        var configuration = SessionRegistryConfiguration()
+        (configuration.movesSessions, configuration.hasStore) = (true, hasStore)
+        return Registry(configuration, seed: 1)
+    }
+
+    @Test func anUnknownSessionIsSoughtElsewhere() {
+        var registry = movingRegistry()
+        #expect(hello(&registry, over: 1) == "create 1", "it names no session")
+        #expect(hello(&registry, .test(9), over: 2) == "seek")
+        #expect(hello(&registry, .test(9), over: 3) == "refuse draining", "it is being sought")
+        #expect(hello(&registry, .test(9), over: 2, found: .nothing) == "create 2")
+        registry.soughtFor(3, .test(.test(9), attempt: 3))
+        #expect(hello(&registry, .test(9), over: 4) == "refuse draining", "the other connection has sought nothing")
+        registry.soughtFor(2, .test(.test(9), attempt: 2))
+        #expect(hello(&registry, .test(9), over: 5) == "seek")
+        #expect(hello(&registry, .test(9), over: 5, found: .stale) == "refuse replaced")
+        #expect(hello(&registry, .test(9), over: 5, found: .notNow) == "refuse draining")
+        #expect(hello(&registry, .test(9), over: 5, found: .snapshot(.empty)) == "adopt 5")
+        #expect(hello(&registry, .test(9), attempt: 5, over: 6) == "refuse replaced", "as of a session of its own")
+        #expect(registry.claim(of: id(9))?.attempt == 5)
+    }
+
+    /// Nobody else has it any more.
+    @Test func aSessionThatWasFoundIsTakenByAServerThatGoesAway() {
+        var registry = movingRegistry()
+        #expect(hello(&registry, .test(9), over: 1) == "seek")
+        _ = registry.drain(until: MonotonicTime(nanoseconds: 1), now: MonotonicTime(nanoseconds: 0))
+        #expect(hello(&registry, .test(9), over: 1, found: .snapshot(.empty)) == "adopt 1")
+        #expect(hello(&registry, .test(8), over: 2) == "refuse draining", "it seeks none any more")
+    }
+
+    @Test func aSessionGoesToItsClientAlone() {
+        var registry = movingRegistry()
+        #expect(hello(&registry, of: SessionOrigin(subject: "anna"), over: 1) == "create 1")
+        func handOver(_ credentials: SessionCredentials, attempt: UInt64, subject: String? = "anna") -> String {
+            let claim = SessionClaim(credentials: credentials, attempt: attempt, subject: subject)
+            return switch registry.handOver(claim) {
+            case .session(let session): "session \(session)"
+            case .unknown: "unknown"
+            case .stale: "stale"
+            }
+        }
+        #expect(handOver(.test(1), attempt: 2) == "session 1")
+        #expect(handOver(.test(1), attempt: 1) == "stale")
+        #expect(handOver(.test(1), attempt: 2, subject: "berta") == "unknown")
+        #expect(handOver(.test(1), attempt: 2, subject: nil) == "unknown")
+        #expect(handOver(.test(2), attempt: 2) == "unknown")
+        let stolen = SessionCredentials(id: id(1), token: SessionToken(8, 8))
+        #expect(handOver(stolen, attempt: 2) == "unknown")
+    }
+
+    @Test func aSessionWithAStoreStaysWithIt() {
+        var registry = movingRegistry(hasStore: true)
+        #expect(helloWithStore(&registry, .test(9), over: 1) == "open the store", "it is sought nowhere")
+        #expect(helloWithStore(&registry, .test(9), storeIsOpen: true, over: 1) == "create 1")
+        #expect(registry.claim(of: id(1)) == nil)
     }
 
     private func helloWithStore(
@@ -80,6 +148,8 @@ import Testing
         case .refuse(let goodbye): "refuse \(goodbye.code.map { "\($0)" } ?? "?")"
         case .openStore: "open the store"
         case .endFirst(let session): "end \(session) first"
+        case .seek: "seek"
+        case .adopt(_, let session): "adopt \(session)"
         }
     }
 

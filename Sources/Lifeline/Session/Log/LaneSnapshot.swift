@@ -1,0 +1,45 @@
+/// The frames of one lane that the peer has not acknowledged, for another server to go on with.
+package struct LaneSnapshot: Sendable, Equatable {
+    /// A frame that the peer has not acknowledged.
+    package struct Frame: Sendable, Equatable {
+        package let place: UInt64
+        /// With its length in front.
+        package let bytes: [UInt8]
+        package let role: Role
+
+        package init(place: UInt64, bytes: [UInt8], role: Role) {
+            (self.place, self.bytes, self.role) = (place, bytes, role)
+        }
+    }
+
+    package enum Role: Sendable, Equatable {
+        /// It goes as it is, whatever happens.
+        case plain
+        /// A message that may be left out.
+        case special(Details)
+        /// The name of a method.
+        case method
+        /// It only has its place.
+        case blank
+    }
+
+    /// What was promised of a message, beside that it comes once and in order.
+    package struct Details: Sendable, Equatable {
+        package let key: String?
+        /// Nil: for ever.
+        package let timeLeft: Duration?
+
+        package init(key: String? = nil, timeLeft: Duration? = nil) { (self.key, self.timeLeft) = (key, timeLeft) }
+    }
+
+    /// The place of the next frame.
+    package let next: UInt64
+    /// The place behind the last frame that was sent.
+    package let sentEnd: UInt64
+    /// In the order of their places. Those that are missing behind the first one were acknowledged.
+    package let frames: [Frame]
+
+    package init(next: UInt64, sentEnd: UInt64, frames: [Frame]) {
+        (self.next, self.sentEnd, self.frames) = (next, sentEnd, frames)
+    }
+}

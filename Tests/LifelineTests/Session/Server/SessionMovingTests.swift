@@ -1,0 +1,222 @@
+import LifelineClientTestSupport
+import LifelineCore
+import LifelineRuntime
+import LifelineTestSupport
+import NIOConcurrencyHelpers
+import TestProtos
+import Testing
+
+@testable import Lifeline
+
+/// Sessions that go from one server to another, by way of a depot in memory.
+@Suite(.timeLimit(.minutes(1))) struct SessionMovingTests {
+    private var echo: SessionMethod { .unary("t.T/Echo") { (message: TestMessage, _) in message } }
+
+    /// Two servers with one depot.
+    private func withServers(
+        _ methods: SessionMethod...,
+        depot: TestDepot = TestDepot(),
+        _ body: (SessionServer, SessionServer, ManualClock) async throws -> Void
+    ) async throws {
+        try await withServer(methods, services: [depot]) { first, clock in
+            depot.servers.withLockedValue { $0.append(first) }
+            try await withServer(methods, services: [depot]) { second, _ in
+                try await body(first, second, clock)
+            }
+        }
+    }
+
+    @Test func aClientGoesOnAtAnotherServer() async throws {
+        try await withServers(echo) { first, second, _ in
+            let before = try await RawSessionClient.connect(to: first)
+            let welcome = try await before.hello { $0.name = "anna" }.welcome
+            try await before.ask("t.T/Echo", serial: 1)
+            #expect(try await before.next().urgentResponse.serial == 1)
+            let end = try #require(first.session(named: "anna"))
+            try await end.push("t.T/News", TestMessage(number: 1))
+            // It never acknowledges.
+            let after = try await RawSessionClient.connect(to: second, methods: before.methods)
+            let back = try await after.resume(welcome) { $0.name = "anna" }.welcome
+            #expect(back.resumed)
+            #expect((back.sessionID, back.token) == (welcome.sessionID, welcome.token))
+            #expect((back.progress.processed, back.progress.received) == (2, 2))
+            // What was not acknowledged comes again, in the order of the lanes.
+            #expect(try await after.next().push.payload == TestMessage(number: 1).serializedBytes())
+            #expect(try await after.next().urgentResponse.serial == 1)
+            #expect(first.sessions.isEmpty)
+            #expect(end.engine.endReason.map { SessionError($0).code } == .moved)
+            // And it goes on from there.
+            let moved = try #require(second.session(named: "anna"))
+            #expect(moved.id == end.id)
+            try await moved.push("t.T/News", TestMessage(number: 2))
+            #expect(try await after.next().push.payload == TestMessage(number: 2).serializedBytes())
+            try await after.ask("t.T/Echo", serial: 2)
+            #expect(try await after.next().urgentResponse.serial == 2)
+            #expect(await sessionError { try await end.push("t.T/News", TestMessage(number: 3)) }?.code == .moved)
+        }
+    }
+
+    @Test func aServerThatGoesAwayLeavesItsSessionsForTheNext() async throws {
+        let depot = TestDepot()
+        var welcome = Lifeline_Session_V1_Welcome()
+        try await withServer([echo], services: [depot]) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            welcome = try await client.hello().welcome
+            try await server.sessions[0].push("t.T/News", TestMessage(number: 1))
+            #expect(try await client.next().push.method == 1)
+            await server.shutdown(gracePeriod: .zero)
+            // What is to be said is said, and then it is sent away.
+            while try await client.next().goodbye.code != .draining {}
+        }
+        #expect(depot.count == 1)
+        try await withServer([echo], services: [depot]) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            #expect(try await client.resume(welcome).welcome.resumed)
+            #expect(try await client.next().push.method == 1)
+            #expect(depot.count == 0)
+        }
+    }
+
+    @Test func aHandlerThatGoesOnIsWaitedForAndThenCancelled() async throws {
+        let (begun, ended) = (Event(), Event())
+        let hang = SessionMethod.unary("t.T/Hang") { (message: TestMessage, _) async throws -> TestMessage in
+            begun.signal()
+            defer { ended.signal() }
+            try await Event().wait()
+            return message
+        }
+        try await withServers(echo, hang) { first, second, clock in
+            let before = try await RawSessionClient.connect(to: first)
+            let welcome = try await before.hello().welcome
+            try await before.ask("t.T/Hang", serial: 1)
+            try await begun.wait()
+            let after = try await RawSessionClient.connect(to: second, methods: before.methods)
+            async let back = after.resume(welcome)
+            try await until { first.sessions.first?.engine.isMoving == true }
+            clock.advance(by: .milliseconds(999))
+            #expect(first.sessions.count == 1)
+            clock.advance(by: .milliseconds(1))
+            #expect(try await back.welcome.resumed)
+            try await ended.wait()
+            let response = try await after.next().urgentResponse
+            #expect(response.serial == 1)
+            #expect(response.status == SessionStatus.Code.unavailable.rawValue)
+        }
+    }
+
+    @Test func aSessionWhoseHandlerIgnoresThatStays() async throws {
+        let (begun, go) = (Event(), Latch<Void>())
+        let hang = SessionMethod.unary("t.T/Hang") { (message: TestMessage, _) async throws -> TestMessage in
+            begun.signal()
+            await go.waitUninterrupted()
+            return message
+        }
+        try await withServers(echo, hang) { first, second, clock in
+            let before = try await RawSessionClient.connect(to: first)
+            let welcome = try await before.hello().welcome
+            try await before.ask("t.T/Hang", serial: 1)
+            try await begun.wait()
+            let after = try await RawSessionClient.connect(to: second, methods: before.methods)
+            async let answer = after.resume(welcome)
+            try await until { first.sessions.first?.engine.isMoving == true }
+            clock.advance(by: .seconds(4))
+            #expect(try await answer.goodbye.code == .draining)
+            // It can go on here, or there once the handler is done.
+            let here = try await RawSessionClient.connect(to: first, methods: before.methods)
+            #expect(try await here.resume(welcome, attempt: 3).welcome.resumed)
+            go.open(with: ())
+            #expect(try await here.next().urgentResponse.serial == 1)
+            let there = try await RawSessionClient.connect(to: second, methods: before.methods)
+            #expect(try await there.resume(welcome, attempt: 4).welcome.resumed)
+        }
+    }
+
+    @Test func anOvertakenHelloGetsNothing() async throws {
+        try await withServers(echo) { first, second, _ in
+            let client = try await RawSessionClient.connect(to: first)
+            let welcome = try await client.hello { $0.attempt = 5 }.welcome
+            let late = try await RawSessionClient.connect(to: second)
+            #expect(try await late.resume(welcome, attempt: 5).goodbye.code == .replaced)
+            #expect(first.sessions.count == 1)
+        }
+    }
+
+    @Test func pushesThatAreHandledSlowlyAreHandledOnce() async throws {
+        let (handled, go) = (Notes<Int>(), Latch<Void>())
+        let slow = SessionMethod.push("t.T/Slow") { (message: TestMessage, _) async throws in
+            if handled.count == 0 { await go.waitUninterrupted() }
+            handled.add(message.number ?? 0)
+        }
+        try await withServers(slow) { first, second, _ in
+            let before = try await RawSessionClient.connect(to: first)
+            let welcome = try await before.hello().welcome
+            for number in 1...3 {
+                try await before.push("t.T/Slow", TestMessage(number: number).serializedBytes())
+            }
+            try await until { first.sessions.first?.engine.statistics.receivedPushCount == 3 }
+            let after = try await RawSessionClient.connect(to: second, methods: before.methods)
+            async let back = after.resume(welcome)
+            try await until { first.sessions.first?.engine.isMoving == true }
+            go.open(with: ())
+            let progress = try await back.welcome.progress
+            #expect((progress.processed, progress.received) == (4, 4))
+            #expect(handled.all == [1, 2, 3])
+            try await after.push("t.T/Slow", TestMessage(number: 4).serializedBytes())
+            try await until { handled.count == 4 }
+        }
+    }
+
+    @Test func whatCannotBeLeftIsInDoubt() async throws {
+        let depot = TestDepot()
+        depot.isClosed.withLockedValue { $0 = true }
+        let inDoubt = Notes<SessionDeliveryOutcome>()
+        try await withServer(
+            [echo],
+            services: [depot],
+            configure: { $0.whenInDoubt = { _, messages in for message in messages { inDoubt.add(message.outcome) } } }
+        ) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            try await server.sessions[0].push("t.T/News", TestMessage(number: 1))
+            #expect(try await client.next().push.method == 1)
+            try client.socket.finish()
+            try await until { server.sessions[0].engine.connection == nil }
+            try await server.sessions[0].push("t.T/News", TestMessage(number: 2))
+            await server.shutdown(gracePeriod: .zero)
+        }
+        #expect(inDoubt.all == [.inDoubt, .unsent])
+    }
+}
+
+/// Keeps sessions of the servers of a test.
+private final class TestDepot: SessionDepot {
+    let methods: [SessionMethod] = []
+    /// Those that are asked for sessions that are not parked.
+    let servers = NIOLockedValueBox<[SessionServer]>([])
+    let isClosed = NIOLockedValueBox(false)
+    private let parked = NIOLockedValueBox<[SessionID: (SessionClaim, SessionSnapshot)]>([:])
+
+    var count: Int { parked.withLockedValue { $0.count } }
+
+    func begin(_ session: SessionServerEnd, _ claim: SessionClaim) async {}
+
+    func find(_ claim: SessionClaim) async -> SessionFinding {
+        for server in servers.withLockedValue({ $0 }) {
+            switch await server.handOver(claim) {
+            case .parked, .unknown: break
+            case .stale: return .stale
+            case .notNow: return .notNow
+            }
+        }
+        return parked.withLockedValue { parked in
+            guard let (_, snapshot) = parked.removeValue(forKey: claim.credentials.id) else { return .nothing }
+            return .snapshot(snapshot)
+        }
+    }
+
+    func park(_ session: SessionServerEnd, _ claim: SessionClaim, _ snapshot: SessionSnapshot) async -> Bool {
+        if isClosed.withLockedValue({ $0 }) { return false }
+        parked.withLockedValue { $0[claim.credentials.id] = (claim, snapshot) }
+        return true
+    }
+}
