@@ -617,7 +617,14 @@ let interop: [Target] = [
 // MARK: - Tests/: faults of real networks
 
 let faults: [Target] = [
-    swift("FaultSupport", path: "Tests/FaultSupport", "LifelineCore", "LifelineRuntime", "LifelineTransport"),
+    swift(
+        "FaultSupport",
+        path: "Tests/FaultSupport",
+        "LifelineCore",
+        "LifelineRuntime",
+        "LifelineTransport",
+        .argumentParser
+    ),
     program(
         "FaultClient",
         path: "Tests/FaultPrograms/Client",
@@ -647,6 +654,7 @@ let sessionCuts: [Target] = [
     swift(
         "SessionCutSupport",
         path: "Tests/SessionCutSupport",
+        "FaultSupport",
         "Lifeline",
         "LifelineCore",
         "LifelineProtos",
@@ -717,6 +725,29 @@ let kills: [Target] = [
     tests("KillTests", "KillProof", "LifelineTestSupport"),
 ]
 
+// MARK: - Tests/: servers of a fleet that fail
+
+let fleets: [Target] = [
+    swift("FleetProofSupport", path: "Tests/FleetProofSupport"),
+    program(
+        "FleetProof",
+        path: "Tests/FleetProof",
+        "FaultSupport",
+        "FleetProofSupport",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineFleet",
+        "LifelineFleetRedis",
+        "LifelineProtos",
+        "LifelineRuntime",
+        .argumentParser,
+        .logging,
+        .serviceLifecycle,
+        .unixSignals
+    ),
+    tests("FleetProofTests", "FaultSupport", "FleetProof", "FleetProofSupport", "LifelineTestSupport"),
+]
+
 // MARK: - The package
 
 let package = Package(
@@ -766,7 +797,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
     targets: codegen + messages + compatibility + connections + lifeline + examples + benchmarks + unitTests
-        + simulations + interop + faults + sessionCuts + kills,
+        + simulations + interop + faults + sessionCuts + kills + fleets,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )

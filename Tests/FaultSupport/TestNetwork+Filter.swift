@@ -10,6 +10,13 @@ extension TestNetwork {
         package static func drop(percent: Int) -> PacketRule {
             PacketRule(text: "numgen random mod 100 < \(percent) counter name affected drop")
         }
+        /// Packets of TCP connections to a port vanish, both ways.
+        package static func drop(port: UInt16) -> PacketRule {
+            PacketRule(
+                text: "meta l4proto tcp th dport \(port) counter name affected drop; "
+                    + "add rule inet faults forward meta l4proto tcp th sport \(port) counter name affected drop"
+            )
+        }
         /// A segment of TCP is answered by a reset to who sent it, and goes no further.
         package static let reset = PacketRule(text: "meta l4proto tcp counter name affected reject with tcp reset")
     }

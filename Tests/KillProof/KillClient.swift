@@ -1,7 +1,6 @@
 #if Store
 import ArgumentParser
 import FaultSupport
-import Foundation
 import Lifeline
 import LifelineStore
 import LifelineWellKnownTypes
@@ -35,7 +34,7 @@ struct KillClient: AsyncParsableCommand {
         configuration.maximumPause = .milliseconds(20)
         // Whoever waits for this program ends it when nothing moves any more.
         configuration.closeTimeout = .seconds(3600)
-        let record = try KillRecord(at: files.record)
+        let record = try LineRecord(at: files.record)
         let goal = Goal()
         let work = Task { [configuration, number] in
             let endpoint = try Endpoint(files.endpoint)
@@ -65,7 +64,7 @@ struct KillClient: AsyncParsableCommand {
         _ method: String,
         behind number: Int,
         _ client: SessionClient,
-        _ record: KillRecord,
+        _ record: LineRecord,
         _ goal: Goal
     ) async throws {
         var message = number * numbersPerClient
@@ -92,30 +91,6 @@ extension Logger {
         var logger = Logger(label: "kills") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         return logger
-    }
-}
-
-/// A file of the messages that are stored, or answered, as the client was told. It survives the process.
-final class KillRecord: Sendable {
-    private let file: Int32
-    private let lineCount: Mutex<Int>
-
-    var count: Int { lineCount.withLock { $0 } }
-
-    init(at path: String) throws {
-        file = open(path, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw FaultFailure("\(path) cannot be opened.") }
-        let lines = try String(contentsOfFile: path, encoding: .utf8).utf8.count { $0 == UInt8(ascii: "\n") }
-        lineCount = Mutex(lines)
-    }
-
-    deinit { close(file) }
-
-    func add(_ line: String) throws {
-        // One write each, which the kernel has as a whole when the process is killed.
-        let written = Array((line + "\n").utf8).withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-        guard written == line.utf8.count + 1 else { throw FaultFailure("The record cannot be written.") }
-        lineCount.withLock { $0 += 1 }
     }
 }
 #endif

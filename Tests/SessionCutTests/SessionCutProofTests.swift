@@ -1,3 +1,4 @@
+import FaultSupport
 import Foundation
 import LifelineTestSupport
 import SessionCutSupport
@@ -14,11 +15,11 @@ import Testing
     }
 
     /// A handler's fault is found.
-    @Test(arguments: CutSpoil.allCases) func oneThatIsNotAsItShouldBeIsFound(_ spoil: CutSpoil) async throws {
+    @Test(arguments: Spoil.allCases) func oneThatIsNotAsItShouldBeIsFound(_ spoil: Spoil) async throws {
         let outcome = try await outcome(["--spoil", spoil.rawValue])
         #expect(outcome.status == 1)
         let finding = [
-            CutSpoil.drop: "1 lost, 0 doubled, 0 reordered",
+            Spoil.drop: "1 lost, 0 doubled, 0 reordered",
             .double: "0 lost, 1 doubled, 0 reordered",
             .swap: "0 lost, 0 doubled, 1 reordered",
         ]

@@ -1,7 +1,5 @@
 import ArgumentParser
-import Dispatch
 import FaultSupport
-import Foundation
 
 /// Puts a client through faults of a real network and prints what came of it.
 @main struct FaultTable: AsyncParsableCommand {
@@ -63,20 +61,4 @@ import Foundation
         }
         if isMissed { throw ExitCode.failure }
     }
-}
-
-/// Runs `body`, and cancels it when the user or the system wants this process to end, so that networks are removed.
-private func cancellingOnSignals<Result: Sendable>(
-    _ body: @escaping @Sendable () async throws -> Result
-) async throws -> Result {
-    let task = Task { try await body() }
-    let sources = [SIGINT, SIGTERM].map { number in
-        signal(number, SIG_IGN)
-        let source = DispatchSource.makeSignalSource(signal: number)
-        source.setEventHandler { task.cancel() }
-        source.resume()
-        return source
-    }
-    defer { for source in sources { source.cancel() } }
-    return try await task.value
 }

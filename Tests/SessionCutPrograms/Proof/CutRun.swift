@@ -8,7 +8,7 @@ struct CutRun {
     let messageCount: Int
     let cutCount: Int
     let seed: UInt64
-    let spoil: CutSpoil?
+    let spoil: Spoil?
     /// Where the records are.
     let folder: URL
 

@@ -35,7 +35,7 @@ import SessionCutSupport
             To see that faults are found: what the server's handler does wrong with one push, of which it keeps a \
             record: drop, double or swap.
             """
-    ) var spoil: CutSpoil?
+    ) var spoil: Spoil?
 
     func validate() throws {
         guard (20...999_999_999).contains(messages) else {

@@ -9,7 +9,7 @@ import SessionCutSupport
 /// Commands: see `CutPace`. It shuts down in order at the end of its input.
 @main struct SessionCutServer: AsyncParsableCommand {
     @OptionGroup var traffic: CutTraffic
-    @Option(help: "What the handler of a push does wrong with one message: drop, double or swap.") var spoil: CutSpoil?
+    @Option(help: "What the handler of a push does wrong with one message: drop, double or swap.") var spoil: Spoil?
 
     func run() async throws {
         let (askers, found) = AsyncStream.makeStream(of: SessionServerEnd.self)
@@ -69,7 +69,7 @@ private struct CutService: SessionService {
 
     let record: CutRecord
     let messageCount: Int
-    let spoil: CutSpoil?
+    let spoil: Spoil?
     let pace: CutPace
     let begin: @Sendable (SessionServerEnd) -> Void
 
