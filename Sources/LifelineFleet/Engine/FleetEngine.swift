@@ -44,6 +44,30 @@ public protocol FleetEngine: Sendable {
 
     /// Returns those of the nodes that count as alive.
     func liveNodes(among nodes: [String]) async throws -> Set<String>
+
+    // MARK: Presence
+
+    /// A node's members of a group have changed. The engine takes a change that is based on the version that it has, or on
+    /// none and has a greater version; it keeps the members for so long from now on, and tells the nodes that watch the
+    /// group. Returns the version that it has then; 0: none.
+    func updatePresence(_ change: PresenceChange, of group: String, keepingFor lifetime: Duration) async throws -> UInt64
+
+    /// A node is told of changes of a group's members from now on.
+    func watchPresence(of group: String, _ node: String) async throws
+
+    /// A node is not told of them any more.
+    func unwatchPresence(of group: String, _ node: String) async
+
+    /// The versions of the nodes' members of groups, in the order of the groups' names. Those of one node are kept for so
+    /// long from now on.
+    func presenceVersions(
+        of groups: [String],
+        keeping node: String,
+        for lifetime: Duration
+    ) async throws -> [[String: UInt64]]
+
+    /// A node's members of a group.
+    func presence(of group: String, at node: String) async throws -> PresencePage
 }
 
 /// A process of a fleet, as its engine knows it.
@@ -63,6 +87,8 @@ public struct FleetNode: Sendable {
 public enum FleetNews: Sendable {
     /// A group has a new message.
     case message([UInt8], at: GroupPosition, in: String)
+    /// A node's members of a group have changed.
+    case presence(PresenceChange, in: String)
     /// News may have been lost: compare all groups.
     case interrupted
 }

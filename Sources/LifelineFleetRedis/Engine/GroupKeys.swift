@@ -3,6 +3,7 @@
 struct GroupKeys: Sendable {
     private let prefix: String
     private static let channelEnd = "}:news"
+    private static let presenceChannelEnd = "}:presence"
 
     init(prefix: String) { self.prefix = prefix + ":{" }
 
@@ -15,11 +16,24 @@ struct GroupKeys: Sendable {
     /// The key that there is while a node is alive.
     func lease(of node: String) -> RedisArgument { .text(prefix + Self.escaped(node) + "}:lease") }
 
+    /// The keys that scripts of presence get for the members of a node.
+    func presenceKeys(of group: String, at node: String) -> [RedisArgument] {
+        let tag = prefix + Self.escaped(group)
+        return [.text(tag + "}:nodes"), .text(tag + "}:members:" + node)]
+    }
+
     func channel(of group: String) -> String { prefix + Self.escaped(group) + Self.channelEnd }
 
+    func presenceChannel(of group: String) -> String { prefix + Self.escaped(group) + Self.presenceChannelEnd }
+
     /// The group of a channel; nil: it is another one's.
-    func group(ofChannel channel: String) -> String? {
-        let (bytes, prefix, end) = (Array(channel.utf8), prefix.utf8, Self.channelEnd.utf8)
+    func group(ofChannel channel: String) -> String? { group(of: channel, end: Self.channelEnd) }
+
+    /// The group of a channel that tells of members; nil: it is another one's.
+    func group(ofPresenceChannel channel: String) -> String? { group(of: channel, end: Self.presenceChannelEnd) }
+
+    private func group(of channel: String, end: String) -> String? {
+        let (bytes, prefix, end) = (Array(channel.utf8), prefix.utf8, end.utf8)
         guard bytes.count >= prefix.count + end.count, bytes.starts(with: prefix),
             bytes.suffix(end.count).elementsEqual(end)
         else { return nil }
