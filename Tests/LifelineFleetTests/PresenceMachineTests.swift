@@ -139,6 +139,32 @@ struct PresenceMachineTests {
         #expect(change == PresenceChange(node: "here", version: 102, base: nil, present: [ada], absent: []))
     }
 
+    /// A process of this node was killed, and this one has no members.
+    @Test func theMembersOfAnEarlierProcessAreTakenBack() {
+        var machine = PresenceMachine()
+        machine.addWatcher()
+        _ = machine.takeWork(now: start)
+        machine.watchBegan(now: start)
+        _ = machine.takeWork(now: start)
+        machine.compared(["here": 50], live: [], now: start)
+        let change = machine.takeWork(now: start)?.update
+        #expect(change == PresenceChange(node: "here", version: 101, base: nil, present: [], absent: []))
+    }
+
+    /// The answer was on its way when the engine was told.
+    @Test func aComparisonThatIsOlderThanAnUpdateSaysNothingOfIt() {
+        var machine = PresenceMachine()
+        machine.set(ada, of: "1", now: start)
+        _ = machine.takeWork(now: start)
+        machine.updated(to: 101, now: start)
+        machine.compare(now: at(200))
+        machine.set(bob, of: "2", now: at(200))
+        #expect(machine.takeWork(now: at(200))?.update?.version == 102)
+        machine.updated(to: 102, now: at(210))
+        machine.compared(["here": 101], live: [], now: at(220))
+        #expect(machine.takeWork(now: at(1_000)) == nil)
+    }
+
     @Test func oneChangeHasSoManyMembersAtMost() {
         var machine = PresenceMachine(maximumChangeCount: 2)
         for (index, member) in [ada, bob, eve].enumerated() { machine.set(member, of: "\(index)", now: start) }

@@ -47,10 +47,14 @@ public protocol FleetEngine: Sendable {
 
     // MARK: Presence
 
-    /// A node's members of a group have changed. The engine takes a change that is based on the version that it has, or on
-    /// none and has a greater version; it keeps the members for so long from now on, and tells the nodes that watch the
-    /// group. Returns the version that it has then; 0: none.
-    func updatePresence(_ change: PresenceChange, of group: String, keepingFor lifetime: Duration) async throws -> UInt64
+    /// A node's members of a group have changed. The engine takes a change that is based on the version that it has, or
+    /// that is based on none and has a greater version. It keeps the members for so long from now on, and tells the nodes
+    /// that watch the group. Returns the version that it has then; 0: none.
+    func updatePresence(
+        _ change: PresenceChange,
+        of group: String,
+        keepingFor lifetime: Duration
+    ) async throws -> UInt64
 
     /// A node is told of changes of a group's members from now on.
     func watchPresence(of group: String, _ node: String) async throws

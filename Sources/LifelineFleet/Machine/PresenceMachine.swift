@@ -343,7 +343,8 @@ extension PresenceMachine {
     package mutating func read(_ page: PresencePage, of other: String, now: MonotonicTime) {
         guard let heard = readings.removeValue(forKey: other) else { return }
         // News may have been faster.
-        if heard <= page.version || page.version >= copies[other]?.version ?? 0 { replaceCopy(of: other, page, now: now) }
+        let isNewer = page.version >= copies[other]?.version ?? 0
+        if isNewer || heard <= page.version { replaceCopy(of: other, page, now: now) }
         if heard > page.version { wantedReads.insert(other) }
         checkReadiness()
     }

@@ -22,7 +22,9 @@ extension RedisFleetEngine {
         arguments += change.absent.map { .text($0) }
         let keys = names.presenceKeys(of: group, at: change.node)
         let value = try await client.run(PresenceScripts.update, keys: keys, arguments: arguments)
-        guard case .integer(let number) = value, let version = UInt64(exactly: number) else { throw RedisError.badReply }
+        guard case .integer(let number) = value, let version = UInt64(exactly: number) else {
+            throw RedisError.badReply
+        }
         return version
     }
 

@@ -33,7 +33,8 @@ extension FleetEngineChecks {
         FleetEngineCheck("each node has members of its own") { fleet in
             let (groups, nodes) = ([fleet.group(), fleet.group(), fleet.group()], fleet.nodes.map(\.name))
             try await fleet.update(groups[0], version: 1, [GroupMember("ada")], expecting: 1)
-            try await fleet.update(groups[0], by: 1, version: 7, [GroupMember("ada"), GroupMember("bob")], expecting: 7)
+            let members = [GroupMember("ada"), GroupMember("bob")]
+            try await fleet.update(groups[0], by: 1, version: 7, members, expecting: 7)
             try await fleet.update(groups[2], by: 1, version: 3, [], expecting: 3)
             for engine in fleet.engines {
                 let versions = try await engine.presenceVersions(of: groups, keeping: nodes[0], for: minute)

@@ -174,9 +174,13 @@ private final class PresenceStory {
             act()
             pass(.milliseconds(.random(in: 0...30, using: &random)))
         }
+        if failsNow(50) { loseEverything() }
         note("all faults end")
         fails = false
-        for index in nodes.indices where nodes[index].machine == nil && chance(50) { begin(index) }
+        for index in nodes.indices where nodes[index].machine == nil && chance(50) {
+            begin(index)
+            if chance(50) { watch(index) }
+        }
         let end =
             now + (lifetime < .seconds(60) ? lifetime : Self.lease) + Self.comparison + options.grace + Self.lag
         while now < end, result.failure == nil { pass(.milliseconds(20)) }
@@ -383,9 +387,7 @@ private final class PresenceStory {
         case 50..<54: watch(index)
         case 54..<56: unwatch(index)
         case 56 where !isQuiet && chance(30): die(index)
-        case 57 where failsNow(20):
-            note("the engine loses everything")
-            (engine.entries, engine.leases) = ([:], [:])
+        case 57 where failsNow(20): loseEverything()
         case 58 where failsNow(50):
             note("\(nodes[index].name) is told that news may be lost")
             change(index) { $0.compare(now: $1) }
@@ -394,6 +396,11 @@ private final class PresenceStory {
             engine.leases[nodes[index].name] = nil
         default: break
         }
+    }
+
+    private func loseEverything() {
+        note("the engine loses everything")
+        (engine.entries, engine.leases) = ([:], [:])
     }
 
     private func member(_ name: String) -> GroupMember {
