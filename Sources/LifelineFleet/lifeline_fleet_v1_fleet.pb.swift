@@ -145,6 +145,178 @@ public struct Lifeline_Fleet_V1_LeaveReply: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
+public struct Lifeline_Fleet_V1_WatchPresenceRequest: LifelineMessages.Message {
+    public var group: String {
+        get { _message.untyped.string(_message.pointee.group) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+    }
+    /// Calls `body` with the text of `group`, without a copy.
+    public func withGroupUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withUTF8Span(_message.pointee.group, body)
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__WatchPresenceRequest
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__watch_presence_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// What has become of the members of a group.
+public struct Lifeline_Fleet_V1_PresenceUpdate: LifelineMessages.Message {
+    /// All who are there: at first, and instead of single updates that would have waited for too long.
+    public var present: Lifeline_Fleet_V1_PresentMembers {
+        _read { yield Lifeline_Fleet_V1_PresentMembers(_reading: _message.pointee.update_case.rawValue == 1 ? _message.pointee.present : nil, in: _message.untyped) }
+        set { _message.untyped[message: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 0, of: Self._table] }
+    }
+
+    public var joined: Lifeline_Fleet_V1_Member {
+        _read { yield Lifeline_Fleet_V1_Member(_reading: _message.pointee.update_case.rawValue == 2 ? _message.pointee.joined : nil, in: _message.untyped) }
+        set { _message.untyped[message: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
+    }
+
+    public var left: Lifeline_Fleet_V1_Member {
+        _read { yield Lifeline_Fleet_V1_Member(_reading: _message.pointee.update_case.rawValue == 3 ? _message.pointee.left : nil, in: _message.untyped) }
+        set { _message.untyped[message: 2, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
+    }
+
+    public var update: OneOf_Update? {
+        get {
+            switch _message.pointee.update_case.rawValue {
+            case 1: .present(Lifeline_Fleet_V1_PresentMembers(_reading: _message.pointee.present, in: _message.untyped))
+            case 2: .joined(Lifeline_Fleet_V1_Member(_reading: _message.pointee.joined, in: _message.untyped))
+            case 3: .left(Lifeline_Fleet_V1_Member(_reading: _message.pointee.left, in: _message.untyped))
+            default: nil
+            }
+        }
+        set {
+            switch newValue {
+            case .present(let value)?: self.present = value
+            case .joined(let value)?: self.joined = value
+            case .left(let value)?: self.left = value
+            case nil: _mutableFields().pointee.update_case.rawValue = 0
+            }
+        }
+    }
+
+    /// What `update` can hold.
+    public enum OneOf_Update: Hashable, Sendable {
+        /// All who are there: at first, and instead of single updates that would have waited for too long.
+        case present(Lifeline_Fleet_V1_PresentMembers)
+        case joined(Lifeline_Fleet_V1_Member)
+        case left(Lifeline_Fleet_V1_Member)
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__PresenceUpdate
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__presence_update__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+public struct Lifeline_Fleet_V1_PresentMembers: LifelineMessages.Message {
+    public var members: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member> {
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member>(_in: _message.untyped, _message.pointee.members, count: _message.pointee.n_members) }
+        set { _message.untyped[collection: 0, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
+    }
+
+    /// Whether the next update has more of them.
+    public var more: Bool {
+        get { _message.pointee.more != 0 }
+        set { _mutableFields().pointee.more = newValue ? 1 : 0 }
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__PresentMembers
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__present_members__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// Somebody who is in a group, by one session or several.
+public struct Lifeline_Fleet_V1_Member: LifelineMessages.Message {
+    public var name: String {
+        get { _message.untyped.string(_message.pointee.name) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+    }
+    /// Calls `body` with the text of `name`, without a copy.
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withUTF8Span(_message.pointee.name, body)
+    }
+
+    public var attributes: LifelineMessages.MapField<String, String> {
+        _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.attributes, count: _message.pointee.n_attributes) }
+        set { _message.untyped[collection: 1, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 1, of: Self._table] }
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__Member
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__member__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
+/// How a node's members of a group have changed, as the nodes of a fleet tell each other.
+public struct Lifeline_Fleet_V1_PresenceNews: LifelineMessages.Message {
+    public var node: String {
+        get { _message.untyped.string(_message.pointee.node) }
+        set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
+    }
+    /// Calls `body` with the text of `node`, without a copy.
+    public func withNodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _message.untyped.withUTF8Span(_message.pointee.node, body)
+    }
+
+    /// Counts the changes.
+    public var version: UInt64 {
+        get { _message.pointee.version }
+        set { _mutableFields().pointee.version = newValue }
+        _modify { yield &_mutableFields().pointee.version }
+    }
+
+    /// The version that these are the changes of. Absent: all members are to be read again.
+    public var base: UInt64 {
+        get { _message.pointee.has_base_3_case.rawValue == 3 ? _message.pointee.base_3 : 0 }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.has_base_3_case.rawValue = 3
+            fields.pointee.base_3 = newValue
+        }
+    }
+    /// Whether `base` is set.
+    public var hasBase: Bool { _message.pointee.has_base_3_case.rawValue == 3 }
+    /// Forgets `base`; it then reads as its default.
+    public mutating func clearBase() { _mutableFields().pointee.has_base_3_case.rawValue = 0 }
+
+    public var present: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member> {
+        _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member>(_in: _message.untyped, _message.pointee.present, count: _message.pointee.n_present) }
+        set { _message.untyped[collection: 3, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 3, of: Self._table] }
+    }
+
+    public var absent: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message.untyped, _message.pointee.absent, count: _message.pointee.n_absent) }
+        set { _message.untyped[collection: 4, of: Self._table] = newValue }
+        @inlinable _modify { yield &_message.untyped[collection: 4, of: Self._table] }
+    }
+
+    public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__PresenceNews
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__fleet__v1__presence_news__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
+}
+
 /// A message to a group, as the nodes of a fleet keep it.
 public struct Lifeline_Fleet_V1_GroupMessage: LifelineMessages.Message {
     /// package.Service/Method.
@@ -925,6 +1097,29 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Tells who is in a group, and then who comes and goes, until the client cancels it. For members of the group, and for
+    /// clients that may join it.
+    ///
+    /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    public func watchPresence(
+        _ request: Lifeline_Fleet_V1_WatchPresenceRequest,
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:]
+    ) -> Lifeline.SessionStream<Lifeline_Fleet_V1_PresenceUpdate> {
+        session.stream(
+            "lifeline.fleet.v1.Groups/WatchPresence",
+            request,
+            of: Lifeline_Fleet_V1_PresenceUpdate.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
 }
 
 /// What a client asks a server for. Messages to a group are pushes of the application's own methods. The metadata of such
@@ -943,6 +1138,10 @@ public protocol Lifeline_Fleet_V1_GroupsHandler: Lifeline.SessionService {
 
     /// Ends that. A session that is no member may ask for it, too.
     func leave(_ request: Lifeline_Fleet_V1_LeaveRequest, context: Lifeline.SessionContext) async throws -> Lifeline_Fleet_V1_LeaveReply
+
+    /// Tells who is in a group, and then who comes and goes, until the client cancels it. For members of the group, and for
+    /// clients that may join it.
+    func watchPresence(_ request: Lifeline_Fleet_V1_WatchPresenceRequest, to stream: Lifeline.SessionStreamWriter<Lifeline_Fleet_V1_PresenceUpdate>, context: Lifeline.SessionContext) async throws
 }
 
 extension Lifeline_Fleet_V1_GroupsHandler {
@@ -951,6 +1150,7 @@ extension Lifeline_Fleet_V1_GroupsHandler {
         [
             .unary("lifeline.fleet.v1.Groups/Join") { try await self.join($0, context: $1) },
             .unary("lifeline.fleet.v1.Groups/Leave") { try await self.leave($0, context: $1) },
+            .stream("lifeline.fleet.v1.Groups/WatchPresence") { try await self.watchPresence($0, to: $1, context: $2) },
         ]
     }
 

@@ -106,13 +106,16 @@ import Testing
 
     // MARK: Fleets
 
-    private func withServer(
+    private nonisolated(nonsending) func withServer(
         _ engine: RedisFleetEngine,
-        _ body: @Sendable (Fleet, Endpoint) async throws -> Void
+        _ configure: (inout FleetConfiguration) -> Void = { _ in },
+        _ body: nonisolated(nonsending) (Fleet, Endpoint) async throws -> Void
     ) async throws {
         var configuration = FleetConfiguration()
         configuration.mayJoin = { _, _ in }
         configuration.comparisonInterval = .milliseconds(50)
+        configuration.presence = { _, session in GroupMember(session.name) }
+        configure(&configuration)
         let fleet = Fleet(engine: engine, configuration: configuration)
         try await withThrowingTaskGroup { tasks in
             tasks.addTask { try await fleet.run() }
@@ -195,6 +198,94 @@ import Testing
                 tasks.cancelAll()
                 _ = await tasks.nextResult()
                 #expect(try await engine.liveNodes(among: ["node"]).isEmpty)
+            }
+        }
+    }
+
+    // MARK: Presence
+
+    private nonisolated(nonsending) func withMember<Result>(
+        _ name: String,
+        _ endpoint: Endpoint,
+        _ body: nonisolated(nonsending) (SessionClient) async throws -> Result
+    ) async throws -> Result {
+        var configuration = SessionClientConfiguration()
+        configuration.name = name
+        return try await withSessionClient(to: endpoint, configuration: configuration) { client in
+            try await client.withGroup("g") { _ in try await body(client) }
+        }
+    }
+
+    /// The second server cannot reach Redis any more, as one that was killed: its lease ends.
+    @Test func theMembersOfAServerThatIsCutOffLeave() async throws {
+        try await withRedisServer { server in
+            try await withRedisClient(server.configuration) { client in
+                @Sendable func run(_ name: String, _ arguments: RedisArgument...) async throws {
+                    _ = try await client.send(RedisCommand(name, arguments))
+                }
+                try await run("ACL", "SETUSER", "second", "on", ">secret", "~*", "&*", "+@all")
+                let second = try server.configuration(url: "redis://second:secret@127.0.0.1:\(server.port)")
+                let engines = [try RedisFleetEngine(server.configuration), try RedisFleetEngine(second)]
+                let configure: @Sendable (inout FleetConfiguration) -> Void = { configuration in
+                    configuration.leaseDuration = .seconds(1)
+                    configuration.presenceGrace = .milliseconds(100)
+                }
+                try await withServer(engines[0], configure) { fleet, firstEndpoint in
+                    var events = fleet.presence(of: "g").makeAsyncIterator()
+                    #expect(try await events.next() == .present([]))
+                    try await withMember("ada", firstEndpoint) { _ in
+                        #expect(try await events.next() == .joined(GroupMember("ada")))
+                        try await withServer(engines[1], configure) { other, endpoint in
+                            try await withMember("bob", endpoint) { bob in
+                                #expect(try await events.next() == .joined(GroupMember("bob")))
+                                let all: Set = [GroupMember("ada"), GroupMember("bob")]
+                                #expect(try await Set(fleet.members(of: "g")) == all)
+                                #expect(try await Set(other.members(of: "g")) == all)
+                                try await run("ACL", "SETUSER", "second", "off")
+                                try await run("CLIENT", "KILL", "USER", "second")
+                                #expect(try await events.next() == .left(GroupMember("bob")))
+                                #expect(try await fleet.members(of: "g") == [GroupMember("ada")])
+                                // It is back.
+                                try await run("ACL", "SETUSER", "second", "on")
+                                #expect(try await events.next() == .joined(GroupMember("bob")))
+                            }
+                            #expect(try await events.next() == .left(GroupMember("bob")))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each node tells its members again before they have left.
+    @Test func aRestartOfRedisIsNoEvent() async throws {
+        try await withRedisServer { server in
+            let engines = [try RedisFleetEngine(server.configuration), try RedisFleetEngine(server.configuration)]
+            let configure: @Sendable (inout FleetConfiguration) -> Void = { $0.presenceGrace = .seconds(20) }
+            try await withServer(engines[0], configure) { fleet, firstEndpoint in
+                try await withServer(engines[1], configure) { _, endpoint in
+                    try await withMember("bob", endpoint) { _ in
+                        try await withMember("watcher", firstEndpoint) { watcher in
+                            var events = watcher.presence(of: "g").makeAsyncIterator()
+                            guard case .present(let members)? = try await events.next() else {
+                                Issue.record("It begins without the members.")
+                                return
+                            }
+                            #expect(members.contains(GroupMember("watcher")))
+                            if members.count == 1 {
+                                #expect(try await events.next() == .joined(GroupMember("bob")))
+                            }
+                            try await server.restart()
+                            while try await engines[0].presence(of: "g", at: fleet.nodeName).version == 0 {
+                                await Task.yield()
+                            }
+                            try await withMember("eve", endpoint) { _ in
+                                let event = try await events.next()
+                                #expect(event == .joined(GroupMember("eve")))
+                            }
+                        }
+                    }
+                }
             }
         }
     }

@@ -15,13 +15,16 @@ enum ScenarioSoak {
         case ("--durable-scenario", let seed?): exit(DurableSoak.replay(seed) ? 0 : 1)
         case ("--group-scenarios", let count?): exit(await GroupSoak.runAll(count, progress: progress) ? 0 : 1)
         case ("--group-scenario", let seed?): exit(GroupSoak.replay(seed) ? 0 : 1)
+        case ("--presence-scenarios", let count?): exit(await PresenceSoak.runAll(count, progress: progress) ? 0 : 1)
+        case ("--presence-scenario", let seed?): exit(PresenceSoak.replay(seed) ? 0 : 1)
         case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
         case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
             print(
                 "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
                 "--session-scenario SEED | --durable-scenarios COUNT | --durable-scenario SEED |",
-                "--group-scenarios COUNT | --group-scenario SEED | --session-cuts | --hour"
+                "--group-scenarios COUNT | --group-scenario SEED | --presence-scenarios COUNT |",
+                "--presence-scenario SEED | --session-cuts | --hour"
             )
             exit(64)
         }

@@ -5,8 +5,9 @@ public struct FleetConfiguration: Sendable {
     /// How much of each group is kept. All nodes of a fleet should have the same.
     public var history = GroupHistory()
 
-    /// Decides whether a client may join a group by itself: throw a `SessionStatus` to refuse it, whose message the
-    /// client gets. Default: none may, and the server's code makes all members.
+    /// Decides whether a client may join a group by itself, or watch who is in it without being a member: throw a
+    /// `SessionStatus` to refuse it, whose message the client gets. Default: none may, and the server's code makes all
+    /// members.
     public var mayJoin: @Sendable (_ group: String, _ session: SessionServerEnd) async throws -> Void = { _, _ in
         throw SessionStatus(.permissionDenied, "Clients do not join groups of this server by themselves.")
     }
@@ -27,6 +28,16 @@ public struct FleetConfiguration: Sendable {
 
     /// How long a node counts as alive after it was heard of last. It renews that three times as often. Default: 10 s.
     public var leaseDuration = Duration.seconds(10)
+
+    /// Says as which member a session is present in a group, so that others see it; nil: as none. Sessions with one name
+    /// are one member. Asked when the session joins. Default: none is present.
+    ///
+    ///     configuration.presence = { _, session in session.identity.map { GroupMember($0.subject) } }
+    public var presence: @Sendable (_ group: String, _ session: SessionServerEnd) -> GroupMember? = { _, _ in nil }
+
+    /// How long a member may be away before it has left: one that is there again by then, at whichever node, was never
+    /// away. Default: 3 s.
+    public var presenceGrace = Duration.seconds(3)
 
     /// Makes a configuration with the default values.
     public init() {}

@@ -189,12 +189,12 @@ extension SessionError {
         SessionError(code: .closedLocally, message: "The client was closed.")
     }
 
-    fileprivate static var cancelled: SessionError {
+    static var cancelled: SessionError {
         SessionError(code: .cancelled, message: "The task was cancelled.")
     }
 
     /// Whether it may go away: the server's engine is not there, or it has too much to do, or this client.
-    fileprivate var mayPass: Bool {
+    var mayPass: Bool {
         code == .tooManyInFlight || [.unavailable, .resourceExhausted].contains(status?.code)
     }
 }

@@ -73,6 +73,34 @@ public protocol FleetEngine: Sendable {
 
     /// Tells a node something. Returns whether it listens; what it is told may be lost nevertheless.
     func tell(_ message: [UInt8], to node: String) async throws -> Bool
+
+    // MARK: Presence
+
+    /// A node's members of a group have changed. The engine takes a change that is based on the version that it has, or
+    /// that is based on none and has a greater version. It keeps the members for so long from now on, and tells the nodes
+    /// that watch the group. Returns the version that it has then; 0: none.
+    func updatePresence(
+        _ change: PresenceChange,
+        of group: String,
+        keepingFor lifetime: Duration
+    ) async throws -> UInt64
+
+    /// A node is told of changes of a group's members from now on.
+    func watchPresence(of group: String, _ node: String) async throws
+
+    /// A node is not told of them any more.
+    func unwatchPresence(of group: String, _ node: String) async
+
+    /// The versions of the nodes' members of groups, in the order of the groups' names. Those of one node are kept for so
+    /// long from now on.
+    func presenceVersions(
+        of groups: [String],
+        keeping node: String,
+        for lifetime: Duration
+    ) async throws -> [[String: UInt64]]
+
+    /// A node's members of a group.
+    func presence(of group: String, at node: String) async throws -> PresencePage
 }
 
 /// A process of a fleet, as its engine knows it.
@@ -94,6 +122,8 @@ public enum FleetNews: Sendable {
     case message([UInt8], at: GroupPosition, in: String)
     /// Another node has told this one something.
     case told([UInt8])
+    /// A node's members of a group have changed.
+    case presence(PresenceChange, in: String)
     /// News may have been lost, and what the engine has: compare all groups, and claim all sessions again.
     case interrupted
 }

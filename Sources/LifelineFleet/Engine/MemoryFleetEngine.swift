@@ -76,6 +76,7 @@ public final class MemoryFleetEngine: FleetEngine {
     /// Until when nodes count as alive.
     let leases = NIOLockedValueBox<[String: MonotonicTime]>([:])
     let sessions = NIOLockedValueBox(MemorySessions())
+    let presences = NIOLockedValueBox(MemoryPresence())
     private let state: NIOLockedValueBox<State>
 
     /// Makes an engine without any groups.
@@ -90,7 +91,10 @@ public final class MemoryFleetEngine: FleetEngine {
 
     public func attach(_ node: FleetNode) { state.withLockedValue { $0.nodes[node.name] = node } }
 
+    func node(_ name: String) -> FleetNode? { state.withLockedValue { $0.nodes[name] } }
+
     public func detach(_ node: String) {
+        presences.withLockedValue { $0.unwatchAll(node) }
         state.withLockedValue { state in
             state.nodes[node] = nil
             for group in state.groups.keys { state.groups[group]?.followers.remove(node) }

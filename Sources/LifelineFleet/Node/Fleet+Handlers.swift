@@ -28,6 +28,28 @@ extension Fleet: Lifeline_Fleet_V1_GroupsHandler {
         leave(request.group, context.session)
         return Lifeline_Fleet_V1_LeaveReply()
     }
+
+    public func watchPresence(
+        _ request: Lifeline_Fleet_V1_WatchPresenceRequest,
+        to stream: SessionStreamWriter<Lifeline_Fleet_V1_PresenceUpdate>,
+        context: SessionContext
+    ) async throws {
+        let (group, session) = (request.group, context.session)
+        do {
+            try FleetError.checkName(group)
+            let watchesAsMember = groups(of: session).contains(group)
+            if !watchesAsMember { try await configuration.mayJoin(group, session) }
+            for try await event in presence(of: group) {
+                // It sees no more than it did as a member.
+                if watchesAsMember, !groups(of: session).contains(group) {
+                    try await configuration.mayJoin(group, session)
+                }
+                for update in Lifeline_Fleet_V1_PresenceUpdate.updates(of: event) { try await stream.send(update) }
+            }
+        } catch let error as FleetError {
+            throw SessionStatus(error)
+        }
+    }
 }
 
 extension GroupStart {

@@ -52,7 +52,10 @@ extension Fleet {
     public func sessionEnded(_ session: SessionServerEnd) {
         let groups = directory.withLockedValue { $0.groups(of: session.id) }
         let over = transfers.withLockedValue { $0.ended(session, in: groups) }
-        for node in directory.withLockedValue({ $0.leaveAll(session.id) }) { node.remove(session.id) }
+        for node in directory.withLockedValue({ $0.leaveAll(session.id) }) {
+            hidePresence(of: session.id, in: ExactName(node.name))
+            node.remove(session.id)
+        }
         guard let over else { return }
         // Where it fails, the engine forgets it in time.
         Task.detached { try? await self.engine.forget(FleetSession(over), by: self.nodeName) }

@@ -38,6 +38,7 @@ public final class Fleet: Sendable {
     let configuration: FleetConfiguration
     let directory = NIOLockedValueBox(GroupDirectory())
     let transfers = NIOLockedValueBox(SessionTransfers())
+    let presences: FleetPresence
     let clock: any ClientClock
     private let log: LimitedLog
     /// Rings when groups are to be compared at once.
@@ -82,6 +83,13 @@ public final class Fleet: Sendable {
         self.configuration = configuration
         self.clock = clock
         log = .ofServer(logger) { clock.now }
+        presences = FleetPresence(
+            engine: engine,
+            nodeName: self.nodeName,
+            configuration,
+            clock: clock,
+            logger: log.logger
+        )
         engine.attach(FleetNode(name: self.nodeName) { [weak self] in self?.received($0) })
     }
 
@@ -165,7 +173,10 @@ public final class Fleet: Sendable {
             $0.joined(name, session.id, at: join.position, isWanted: !session.hasEnded && !Task.isCancelled)
         }
         changed?.open(with: ())
-        if isWanted { return join }
+        if isWanted {
+            showPresence(of: session, in: name)
+            return join
+        }
         node.remove(session.id)
         throw session.hasEnded ? .sessionEnded : .cancelled
     }
@@ -173,7 +184,9 @@ public final class Fleet: Sendable {
     /// Ends the membership of a session. It may be none. What was pushed before reaches it, unless it joins again before.
     public func leave(_ group: String, _ session: SessionServerEnd) {
         let name = ExactName(group)
-        directory.withLockedValue { $0.leave(name, session.id) }?.leave(session)
+        guard let node = directory.withLockedValue({ $0.leave(name, session.id) }) else { return }
+        hidePresence(of: session.id, in: name)
+        node.leave(session)
     }
 
     /// The groups that a session is a member of, in no order.
@@ -302,6 +315,7 @@ extension Fleet {
         transfers.withLockedValue { $0.left(session, name, left) }?.open(with: ())
         let (changed, unloaded) = directory.withLockedValue { $0.isGone(session, from: name) }
         changed?.open(with: ())
+        hidePresence(of: session, in: name)
         guard let unloaded else { return }
         Task.detached {
             await self.engine.unfollow(name.name, self.nodeName)
@@ -311,7 +325,7 @@ extension Fleet {
     }
 
     /// - Throws: `engineFailed`, `cancelled`.
-    private func withEngine<Result: Sendable>(
+    func withEngine<Result: Sendable>(
         _ body: @Sendable () async throws -> Result
     ) async throws(FleetError) -> Result {
         do {
@@ -335,6 +349,8 @@ extension Fleet {
         case .message(let bytes, let position, let group):
             let node = directory.withLockedValue { $0.received(position, in: ExactName(group)) }
             node?.received(bytes, at: position)
+        case .presence(let change, let group):
+            presences.received(change, in: ExactName(group))
         case .interrupted:
             bell.ring()
             leaseBell.ring()
@@ -346,6 +362,7 @@ extension Fleet {
 
     /// Looks for messages that this node was not told of.
     private func compare() async {
+        presences.compareAll()
         let nodes = directory.withLockedValue { $0.nodes }
         guard !nodes.isEmpty else { return }
         do {

@@ -51,6 +51,10 @@ struct GroupDirectory: Sendable {
         }
     }
 
+    func isMember(_ session: String, of group: ExactName) -> Bool {
+        if case .member? = memberships[session]?[group]?.stage { true } else { false }
+    }
+
     enum Join {
         case begin
         case tooMany

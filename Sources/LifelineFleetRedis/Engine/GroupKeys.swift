@@ -4,6 +4,7 @@ struct GroupKeys: Sendable {
     private let prefix: String
     private static let channelEnd = "}:news"
     private static let nodeChannelEnd = "}:told"
+    private static let presenceChannelEnd = "}:presence"
 
     init(prefix: String) { self.prefix = prefix + ":{" }
 
@@ -25,10 +26,21 @@ struct GroupKeys: Sendable {
     /// The node of a channel; nil: it is a group's, or another one's.
     func node(ofChannel channel: String) -> String? { name(in: channel, before: Self.nodeChannelEnd) }
 
+    /// The keys that scripts of presence get for the members of a node.
+    func presenceKeys(of group: String, at node: String) -> [RedisArgument] {
+        let tag = prefix + Self.escaped(group)
+        return [.text(tag + "}:nodes"), .text(tag + "}:members:" + node)]
+    }
+
     func channel(of group: String) -> String { prefix + Self.escaped(group) + Self.channelEnd }
+
+    func presenceChannel(of group: String) -> String { prefix + Self.escaped(group) + Self.presenceChannelEnd }
 
     /// The group of a channel; nil: it is another one's.
     func group(ofChannel channel: String) -> String? { name(in: channel, before: Self.channelEnd) }
+
+    /// The group of a channel that tells of members; nil: it is another one's.
+    func group(ofPresenceChannel channel: String) -> String? { name(in: channel, before: Self.presenceChannelEnd) }
 
     private func name(in channel: String, before end: String) -> String? {
         let (bytes, prefix, end) = (Array(channel.utf8), prefix.utf8, end.utf8)

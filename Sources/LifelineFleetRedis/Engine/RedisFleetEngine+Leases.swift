@@ -7,8 +7,8 @@ extension RedisFleetEngine {
     public func renewLease(of node: String, for duration: Duration) async throws {
         let milliseconds = RedisArgument.number(max(duration.milliseconds, 1))
         let command = RedisCommand("SET", names.lease(of: node), "1", "PX", milliseconds)
-        // There is time for another attempt.
-        _ = try await client.send(command, timeout: duration / 3)
+        // There is time for another attempt, as a rule.
+        _ = try await client.send(command, timeout: max(duration / 3, .seconds(1)))
     }
 
     public func endLease(of node: String) async {

@@ -16,9 +16,10 @@ internal import NIOCore
 /// in a new epoch: members are told that messages may be lost to them, also where none are. Only with `appendonly yes` and
 /// `appendfsync always` histories go on where they were. The engine reads how Redis is set, and logs it. It needs Redis 7.
 ///
-/// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Those of
-/// one group are in one slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`. The lease of
-/// a node is the key `lifeline:{NODE}:lease`, and its channel `…:told`; a session is the key `lifeline:{SESSION}:session`.
+/// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Who is in
+/// a group is in `lifeline:{GROUP}:nodes` and `…:members:NODE`, and is told on `…:presence`. Those of one group are in one
+/// slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`. The lease of a node is the key
+/// `lifeline:{NODE}:lease`, and its channel `…:told`; a session is the key `lifeline:{SESSION}:session`.
 public final class RedisFleetEngine: FleetEngine {
     private struct State {
         var nodes: [String: FleetNode] = [:]
@@ -58,9 +59,16 @@ public final class RedisFleetEngine: FleetEngine {
                     listener?.receive(.told([UInt8](payload.readableBytesView)))
                     return
                 }
-                guard let group = names.group(ofChannel: channel), let news = FleetNews(payload, of: group) else {
-                    return
-                }
+                let news =
+                    if let group = names.group(ofChannel: channel) {
+                        FleetNews(payload, of: group)
+                    } else if let group = names.group(ofPresenceChannel: channel) {
+                        PresenceChange(encodedNews: [UInt8](payload.readableBytesView))
+                            .map { FleetNews.presence($0, in: group) }
+                    } else {
+                        FleetNews?.none
+                    }
+                guard let news else { return }
                 for node in Self.followers(of: channel, state) { node.receive(news) }
             case .connected(afterGap: true):
                 for node in state.withLockedValue({ $0.nodes.values }) { node.receive(.interrupted) }
@@ -124,11 +132,16 @@ public final class RedisFleetEngine: FleetEngine {
     }
 
     public func follow(_ group: String, _ node: String) async throws -> GroupPage {
-        let channel = ExactName(names.channel(of: group))
+        try await follow(channel: names.channel(of: group), node) { try await self.read(group, after: 0) }
+    }
+
+    /// Tells a node what comes on a channel, and calls `body` when it does.
+    func follow<Result>(channel: String, _ node: String, _ body: () async throws -> Result) async throws -> Result {
+        let channel = ExactName(channel)
         state.withLockedValue { _ = $0.followers[channel, default: []].insert(node) }
         do {
             try await client.subscribe(to: [channel.name])
-            return try await read(group, after: 0)
+            return try await body()
         } catch {
             unfollow(channel, node)
             throw error
@@ -136,8 +149,10 @@ public final class RedisFleetEngine: FleetEngine {
     }
 
     public func unfollow(_ group: String, _ node: String) async {
-        await unfollow(ExactName(names.channel(of: group)), node).value
+        await unfollow(channel: names.channel(of: group), node)
     }
+
+    func unfollow(channel: String, _ node: String) async { await unfollow(ExactName(channel), node).value }
 
     /// In a task of its own, as the one that has followed may be cancelled.
     @discardableResult

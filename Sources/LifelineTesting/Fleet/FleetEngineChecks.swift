@@ -10,7 +10,7 @@ internal import NIOConcurrencyHelpers
 /// Each check makes groups of its own, so that engines may share what has things in it already.
 public enum FleetEngineChecks {
     /// All checks.
-    public static let all = groups + leases + sessions
+    public static let all = groups + leases + presence + sessions
 
     private static let groups = [
         FleetEngineCheck("messages are counted") { fleet in
@@ -188,23 +188,28 @@ struct CheckedFleet: Sendable {
     let engines: [any FleetEngine]
     let nodes: [FleetNode]
     private let heard: NIOLockedValueBox<[[String: [UInt64: String]]]>
+    /// What each node was told of members, by the groups.
+    let changes: NIOLockedValueBox<[[String: [PresenceChange]]]>
 
     init(_ engines: [any FleetEngine]) {
         let heard = NIOLockedValueBox(engines.map { _ in [String: [UInt64: String]]() })
-        (self.engines, self.heard) = (engines, heard)
+        let changes = NIOLockedValueBox(engines.map { _ in [String: [PresenceChange]]() })
+        (self.engines, self.heard, self.changes) = (engines, heard, changes)
         nodes = engines.indices.map { index in
             FleetNode(name: "node \(index) \(UInt64.random(in: .min ... .max))") { news in
-                heard.withLockedValue { heard in
-                    switch news {
-                    case .message(let bytes, let position, let group):
-                        let text = String(decoding: bytes, as: UTF8.self)
-                        heard[index][group, default: [:]][position.offset] = text
-                    // An empty one is told to see whether the node listens.
-                    case .told(let bytes) where !bytes.isEmpty:
+                switch news {
+                case .message(let bytes, let position, let group):
+                    let text = String(decoding: bytes, as: UTF8.self)
+                    heard.withLockedValue { $0[index][group, default: [:]][position.offset] = text }
+                case .presence(let change, let group):
+                    changes.withLockedValue { $0[index][group, default: []].append(change) }
+                // An empty one is told to see whether the node listens.
+                case .told(let bytes) where !bytes.isEmpty:
+                    heard.withLockedValue { heard in
                         let number = UInt64(heard[index]["told"]?.count ?? 0) + 1
                         heard[index]["told", default: [:]][number] = String(decoding: bytes, as: UTF8.self)
-                    case .told, .interrupted: break
                     }
+                case .told, .interrupted: break
                 }
             }
         }

@@ -27,72 +27,94 @@ static const char lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes[] =
     "\012\011JoinReply\022-\012\010position\030\001 \001(\0132\033.lifeline"
     ".fleet.v1.Position\022\021\012\011recovered\030\002 \001(\010\042\035\012"
     "\014LeaveRequest\022\015\012\005group\030\001 \001(\011\042\014\012\012LeaveRep"
-    "ly\042\320\001\012\014GroupMessage\022\016\012\006method\030\001 \001(\011\022\077\012\010m"
-    "etadata\030\002 \003(\0132-.lifeline.fleet.v1.GroupM"
-    "essage.MetadataEntry\022\017\012\007payload\030\003 \001(\014\022-\012"
-    "\010delivery\030\004 \001(\0132\033.lifeline.fleet.v1.Deli"
-    "very\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005va"
-    "lue\030\002 \001(\011:\0028\001\042v\012\010Delivery\022!\012\024millisecond"
-    "s_to_live\030\001 \001(\004H\000\210\001\001\022\020\012\003key\030\002 \001(\011H\001\210\001\001\022\024"
-    "\012\014at_most_once\030\003 \001(\010B\027\012\025_milliseconds_to"
-    "_liveB\006\012\004_key\042\200\001\012\013NodeMessage\0220\012\011hand_ov"
-    "er\030\001 \001(\0132\033.lifeline.fleet.v1.HandOverH\000\022"
-    "4\012\013handed_over\030\002 \001(\0132\035.lifeline.fleet.v1"
-    ".HandedOverH\000B\011\012\007content\042n\012\010HandOver\022\022\012\012"
-    "session_id\030\001 \001(\014\022\015\012\005token\030\002 \001(\014\022\017\012\007attem"
-    "pt\030\003 \001(\004\022\024\012\007subject\030\004 \001(\011H\000\210\001\001\022\014\012\004node\030\005"
-    " \001(\011B\012\012\010_subject\042\273\001\012\012HandedOver\022\022\012\012sessi"
-    "on_id\030\001 \001(\014\022\017\012\007attempt\030\002 \001(\004\0224\012\006result\030\003"
-    " \001(\0162$.lifeline.fleet.v1.HandedOver.Resu"
-    "lt\042R\012\006Result\022\021\012\015RESULT_PARKED\020\000\022\022\012\016RESUL"
-    "T_UNKNOWN\020\001\022\020\012\014RESULT_STALE\020\002\022\017\012\013RESULT_"
-    "BUSY\020\003\042\235\013\012\015ParkedSession\022\016\012\006format\030\001 \001(\015"
-    "\022\024\012\007subject\030\002 \001(\011H\000\210\001\001\022<\012\014client_terms\030\003"
-    " \001(\0132&.lifeline.fleet.v1.ParkedSession.T"
-    "erms\022<\012\014server_terms\030\004 \001(\0132&.lifeline.fl"
-    "eet.v1.ParkedSession.Terms\0227\012\010ordinary\030\005"
-    " \001(\0132%.lifeline.fleet.v1.ParkedSession.L"
-    "ane\0225\012\006urgent\030\006 \001(\0132%.lifeline.fleet.v1."
-    "ParkedSession.Lane\022=\012\007waiting\030\007 \003(\0132,.li"
-    "feline.fleet.v1.ParkedSession.WaitingPus"
-    "h\022E\012\016server_methods\030\010 \003(\0132-.lifeline.fle"
-    "et.v1.ParkedSession.ServerMethod\022E\012\016clie"
-    "nt_methods\030\011 \003(\0132-.lifeline.fleet.v1.Par"
-    "kedSession.ClientMethod\022\020\012\010received\030\012 \001("
-    "\004\022\027\012\017urgent_received\030\013 \001(\004\022\027\012\017client_rec"
-    "eived\030\014 \001(\004\022@\012\013memberships\030\015 \003(\0132+.lifel"
-    "ine.fleet.v1.ParkedSession.Membership\032u\012"
-    "\005Terms\022\025\012\015window_frames\030\001 \001(\015\022\024\012\014window_"
-    "bytes\030\002 \001(\004\022\016\012\006credit\030\003 \001(\004\022\030\012\020maximum_r"
-    "equests\030\004 \001(\015\022\025\012\015maximum_frame\030\005 \001(\015\032^\012\004"
-    "Lane\022\014\012\004next\030\001 \001(\004\022\020\012\010sent_end\030\002 \001(\004\0226\012\006"
-    "frames\030\003 \003(\0132&.lifeline.fleet.v1.ParkedS"
-    "ession.Frame\032\223\001\012\005Frame\022\015\012\005place\030\001 \001(\004\022\015\012"
-    "\005bytes\030\002 \001(\014\022;\012\007promise\030\003 \001(\0132(.lifeline"
-    ".fleet.v1.ParkedSession.PromiseH\000\022\023\012\011is_"
-    "method\030\004 \001(\010H\000\022\022\012\010is_blank\030\005 \001(\010H\000B\006\012\004ro"
-    "le\032W\012\007Promise\022\020\012\003key\030\001 \001(\011H\000\210\001\001\022\035\012\020nanos"
-    "econds_left\030\002 \001(\004H\001\210\001\001B\006\012\004_keyB\023\012\021_nanos"
-    "econds_left\032y\012\013WaitingPush\022\016\012\006method\030\001 \001"
-    "(\011\022\016\012\006fields\030\002 \001(\014\022\017\012\007payload\030\003 \001(\014\0229\012\007p"
-    "romise\030\004 \001(\0132(.lifeline.fleet.v1.ParkedS"
-    "ession.Promise\032;\012\014ServerMethod\022\014\012\004name\030\001"
-    " \001(\011\022\017\012\007granted\030\002 \001(\004\022\014\012\004used\030\003 \001(\004\032<\012\014C"
-    "lientMethod\022\014\012\004name\030\001 \001(\011\022\020\012\010received\030\002 "
-    "\001(\004\022\014\012\004told\030\003 \001(\004\032_\012\012Membership\022\015\012\005group"
-    "\030\001 \001(\011\022-\012\010position\030\002 \001(\0132\033.lifeline.flee"
-    "t.v1.Position\022\023\012\013follows_gap\030\003 \001(\010B\012\012\010_s"
-    "ubject2\227\001\012\006Groups\022D\012\004Join\022\036.lifeline.fle"
-    "et.v1.JoinRequest\032\034.lifeline.fleet.v1.Jo"
-    "inReply\022G\012\005Leave\022\037.lifeline.fleet.v1.Lea"
-    "veRequest\032\035.lifeline.fleet.v1.LeaveReply"
-    "b\006proto3";
+    "ly\042%\012\024WatchPresenceRequest\022\015\012\005group\030\001 \001("
+    "\011\042\250\001\012\016PresenceUpdate\0224\012\007present\030\001 \001(\0132!."
+    "lifeline.fleet.v1.PresentMembersH\000\022+\012\006jo"
+    "ined\030\002 \001(\0132\031.lifeline.fleet.v1.MemberH\000\022"
+    ")\012\004left\030\003 \001(\0132\031.lifeline.fleet.v1.Member"
+    "H\000B\010\012\006update\042J\012\016PresentMembers\022*\012\007member"
+    "s\030\001 \003(\0132\031.lifeline.fleet.v1.Member\022\014\012\004mo"
+    "re\030\002 \001(\010\042\210\001\012\006Member\022\014\012\004name\030\001 \001(\011\022=\012\012att"
+    "ributes\030\002 \003(\0132).lifeline.fleet.v1.Member"
+    ".AttributesEntry\0321\012\017AttributesEntry\022\013\012\003k"
+    "ey\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\205\001\012\014Presence"
+    "News\022\014\012\004node\030\001 \001(\011\022\017\012\007version\030\002 \001(\004\022\021\012\004b"
+    "ase\030\003 \001(\004H\000\210\001\001\022*\012\007present\030\004 \003(\0132\031.lifeli"
+    "ne.fleet.v1.Member\022\016\012\006absent\030\005 \003(\011B\007\012\005_b"
+    "ase\042\320\001\012\014GroupMessage\022\016\012\006method\030\001 \001(\011\022\077\012\010"
+    "metadata\030\002 \003(\0132-.lifeline.fleet.v1.Group"
+    "Message.MetadataEntry\022\017\012\007payload\030\003 \001(\014\022-"
+    "\012\010delivery\030\004 \001(\0132\033.lifeline.fleet.v1.Del"
+    "ivery\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005v"
+    "alue\030\002 \001(\011:\0028\001\042v\012\010Delivery\022!\012\024millisecon"
+    "ds_to_live\030\001 \001(\004H\000\210\001\001\022\020\012\003key\030\002 \001(\011H\001\210\001\001\022"
+    "\024\012\014at_most_once\030\003 \001(\010B\027\012\025_milliseconds_t"
+    "o_liveB\006\012\004_key\042\200\001\012\013NodeMessage\0220\012\011hand_o"
+    "ver\030\001 \001(\0132\033.lifeline.fleet.v1.HandOverH\000"
+    "\0224\012\013handed_over\030\002 \001(\0132\035.lifeline.fleet.v"
+    "1.HandedOverH\000B\011\012\007content\042n\012\010HandOver\022\022\012"
+    "\012session_id\030\001 \001(\014\022\015\012\005token\030\002 \001(\014\022\017\012\007atte"
+    "mpt\030\003 \001(\004\022\024\012\007subject\030\004 \001(\011H\000\210\001\001\022\014\012\004node\030"
+    "\005 \001(\011B\012\012\010_subject\042\273\001\012\012HandedOver\022\022\012\012sess"
+    "ion_id\030\001 \001(\014\022\017\012\007attempt\030\002 \001(\004\0224\012\006result\030"
+    "\003 \001(\0162$.lifeline.fleet.v1.HandedOver.Res"
+    "ult\042R\012\006Result\022\021\012\015RESULT_PARKED\020\000\022\022\012\016RESU"
+    "LT_UNKNOWN\020\001\022\020\012\014RESULT_STALE\020\002\022\017\012\013RESULT"
+    "_BUSY\020\003\042\235\013\012\015ParkedSession\022\016\012\006format\030\001 \001("
+    "\015\022\024\012\007subject\030\002 \001(\011H\000\210\001\001\022<\012\014client_terms\030"
+    "\003 \001(\0132&.lifeline.fleet.v1.ParkedSession."
+    "Terms\022<\012\014server_terms\030\004 \001(\0132&.lifeline.f"
+    "leet.v1.ParkedSession.Terms\0227\012\010ordinary\030"
+    "\005 \001(\0132%.lifeline.fleet.v1.ParkedSession."
+    "Lane\0225\012\006urgent\030\006 \001(\0132%.lifeline.fleet.v1"
+    ".ParkedSession.Lane\022=\012\007waiting\030\007 \003(\0132,.l"
+    "ifeline.fleet.v1.ParkedSession.WaitingPu"
+    "sh\022E\012\016server_methods\030\010 \003(\0132-.lifeline.fl"
+    "eet.v1.ParkedSession.ServerMethod\022E\012\016cli"
+    "ent_methods\030\011 \003(\0132-.lifeline.fleet.v1.Pa"
+    "rkedSession.ClientMethod\022\020\012\010received\030\012 \001"
+    "(\004\022\027\012\017urgent_received\030\013 \001(\004\022\027\012\017client_re"
+    "ceived\030\014 \001(\004\022@\012\013memberships\030\015 \003(\0132+.life"
+    "line.fleet.v1.ParkedSession.Membership\032u"
+    "\012\005Terms\022\025\012\015window_frames\030\001 \001(\015\022\024\012\014window"
+    "_bytes\030\002 \001(\004\022\016\012\006credit\030\003 \001(\004\022\030\012\020maximum_"
+    "requests\030\004 \001(\015\022\025\012\015maximum_frame\030\005 \001(\015\032^\012"
+    "\004Lane\022\014\012\004next\030\001 \001(\004\022\020\012\010sent_end\030\002 \001(\004\0226\012"
+    "\006frames\030\003 \003(\0132&.lifeline.fleet.v1.Parked"
+    "Session.Frame\032\223\001\012\005Frame\022\015\012\005place\030\001 \001(\004\022\015"
+    "\012\005bytes\030\002 \001(\014\022;\012\007promise\030\003 \001(\0132(.lifelin"
+    "e.fleet.v1.ParkedSession.PromiseH\000\022\023\012\011is"
+    "_method\030\004 \001(\010H\000\022\022\012\010is_blank\030\005 \001(\010H\000B\006\012\004r"
+    "ole\032W\012\007Promise\022\020\012\003key\030\001 \001(\011H\000\210\001\001\022\035\012\020nano"
+    "seconds_left\030\002 \001(\004H\001\210\001\001B\006\012\004_keyB\023\012\021_nano"
+    "seconds_left\032y\012\013WaitingPush\022\016\012\006method\030\001 "
+    "\001(\011\022\016\012\006fields\030\002 \001(\014\022\017\012\007payload\030\003 \001(\014\0229\012\007"
+    "promise\030\004 \001(\0132(.lifeline.fleet.v1.Parked"
+    "Session.Promise\032;\012\014ServerMethod\022\014\012\004name\030"
+    "\001 \001(\011\022\017\012\007granted\030\002 \001(\004\022\014\012\004used\030\003 \001(\004\032<\012\014"
+    "ClientMethod\022\014\012\004name\030\001 \001(\011\022\020\012\010received\030\002"
+    " \001(\004\022\014\012\004told\030\003 \001(\004\032_\012\012Membership\022\015\012\005grou"
+    "p\030\001 \001(\011\022-\012\010position\030\002 \001(\0132\033.lifeline.fle"
+    "et.v1.Position\022\023\012\013follows_gap\030\003 \001(\010B\012\012\010_"
+    "subject2\366\001\012\006Groups\022D\012\004Join\022\036.lifeline.fl"
+    "eet.v1.JoinRequest\032\034.lifeline.fleet.v1.J"
+    "oinReply\022G\012\005Leave\022\037.lifeline.fleet.v1.Le"
+    "aveRequest\032\035.lifeline.fleet.v1.LeaveRepl"
+    "y\022]\012\015WatchPresence\022'.lifeline.fleet.v1.W"
+    "atchPresenceRequest\032!.lifeline.fleet.v1."
+    "PresenceUpdate0\001b\006proto3";
 static const LifelineMessageTable *const lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages[] = {
     &lifeline__fleet__v1__position__table,
     &lifeline__fleet__v1__join_request__table,
     &lifeline__fleet__v1__join_reply__table,
     &lifeline__fleet__v1__leave_request__table,
     &lifeline__fleet__v1__leave_reply__table,
+    &lifeline__fleet__v1__watch_presence_request__table,
+    &lifeline__fleet__v1__presence_update__table,
+    &lifeline__fleet__v1__present_members__table,
+    &lifeline__fleet__v1__member__table,
+    &lifeline__fleet__v1__member__attributes_entry_x82849b9b__table,
+    &lifeline__fleet__v1__presence_news__table,
     &lifeline__fleet__v1__group_message__table,
     &lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__table,
     &lifeline__fleet__v1__delivery__table,
@@ -110,9 +132,9 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2ffleet_2fv1_2ff
     &lifeline__fleet__v1__parked_session__membership_x2a532cbf__table,
 };
 const LifelineFile lifeline_file_lifeline_2ffleet_2fv1_2ffleet = {
-    .path = "lifeline/fleet/v1/fleet.proto", .bytes = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes, .count = 2688,
+    .path = "lifeline/fleet/v1/fleet.proto", .bytes = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_bytes, .count = 3344,
     .dependencies = NULL, .dependency_count = 0,
-    .messages = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages, .message_count = 20};
+    .messages = lifeline_file_lifeline_2ffleet_2fv1_2ffleet_messages, .message_count = 26};
 
 static const Lifeline__Fleet__V1__Position lifeline__fleet__v1__position__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__position__descriptor)};
 static const LifelineField lifeline__fleet__v1__position__fields[] = {
@@ -261,6 +283,232 @@ const LifelineMessageTable lifeline__fleet__v1__leave_reply__table = {
     .dense_count = 0,
     .size = sizeof(Lifeline__Fleet__V1__LeaveReply),
     .flags = 0,
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__WatchPresenceRequest lifeline__fleet__v1__watch_presence_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__watch_presence_request__descriptor)};
+static const LifelineField lifeline__fleet__v1__watch_presence_request__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__WatchPresenceRequest, group),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__watch_presence_request__name_text[] = "group";
+static const LifelineName lifeline__fleet__v1__watch_presence_request__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t lifeline__fleet__v1__watch_presence_request__name_order[] = {0};
+const LifelineMessageTable lifeline__fleet__v1__watch_presence_request__table = {
+    .full_name = "lifeline.fleet.v1.WatchPresenceRequest",
+    .default_instance = &lifeline__fleet__v1__watch_presence_request__default,
+    .fields = lifeline__fleet__v1__watch_presence_request__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 1,
+    .size = sizeof(Lifeline__Fleet__V1__WatchPresenceRequest),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__WatchPresenceRequest, group), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__watch_presence_request__name_text, .names = lifeline__fleet__v1__watch_presence_request__name_entries, .order = lifeline__fleet__v1__watch_presence_request__name_order, .order_count = 1},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__PresenceUpdate lifeline__fleet__v1__presence_update__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__presence_update__descriptor)};
+static const LifelineField lifeline__fleet__v1__presence_update__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceUpdate, present),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case), .encoded_tag = 0x0a00000000000001,
+     .message = &lifeline__fleet__v1__present_members__table, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceUpdate, joined),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case), .encoded_tag = 0x1200000000000001,
+     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceUpdate, left),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case), .encoded_tag = 0x1a00000000000001,
+     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__presence_update__name_text[] = "present\000joined\000left";
+static const LifelineName lifeline__fleet__v1__presence_update__name_entries[] = {{0, 7}, {0, 7}, {8, 6}, {8, 6}, {15, 4}, {15, 4}};
+static const uint32_t lifeline__fleet__v1__presence_update__name_order[] = {4, 2, 0};
+const LifelineMessageTable lifeline__fleet__v1__presence_update__table = {
+    .full_name = "lifeline.fleet.v1.PresenceUpdate",
+    .default_instance = &lifeline__fleet__v1__presence_update__default,
+    .fields = lifeline__fleet__v1__presence_update__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 3,
+    .dense_count = 3,
+    .size = sizeof(Lifeline__Fleet__V1__PresenceUpdate),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0xA, 0, offsetof(Lifeline__Fleet__V1__PresenceUpdate, present), offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case)),
+        [2] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x12, 1, offsetof(Lifeline__Fleet__V1__PresenceUpdate, joined), offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case)),
+        [3] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x1A, 2, offsetof(Lifeline__Fleet__V1__PresenceUpdate, left), offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case)),
+    },
+    .names = {.text = lifeline__fleet__v1__presence_update__name_text, .names = lifeline__fleet__v1__presence_update__name_entries, .order = lifeline__fleet__v1__presence_update__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__PresentMembers lifeline__fleet__v1__present_members__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__present_members__descriptor)};
+static const LifelineField lifeline__fleet__v1__present_members__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__PresentMembers, members),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresentMembers, n_members), .encoded_tag = 0x0a00000000000001,
+     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
+     .offset = offsetof(Lifeline__Fleet__V1__PresentMembers, more),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__present_members__name_text[] = "members\000more";
+static const LifelineName lifeline__fleet__v1__present_members__name_entries[] = {{0, 7}, {0, 7}, {8, 4}, {8, 4}};
+static const uint32_t lifeline__fleet__v1__present_members__name_order[] = {2, 0};
+const LifelineMessageTable lifeline__fleet__v1__present_members__table = {
+    .full_name = "lifeline.fleet.v1.PresentMembers",
+    .default_instance = &lifeline__fleet__v1__present_members__default,
+    .fields = lifeline__fleet__v1__present_members__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Fleet__V1__PresentMembers),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Lifeline__Fleet__V1__PresentMembers, members), offsetof(Lifeline__Fleet__V1__PresentMembers, n_members)),
+        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__PresentMembers, more), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__present_members__name_text, .names = lifeline__fleet__v1__present_members__name_entries, .order = lifeline__fleet__v1__present_members__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__Member lifeline__fleet__v1__member__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__member__descriptor)};
+static const LifelineField lifeline__fleet__v1__member__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__Member, name),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__Member, attributes),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__Member, n_attributes), .encoded_tag = 0x1200000000000001,
+     .message = &lifeline__fleet__v1__member__attributes_entry_x82849b9b__table, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__member__name_text[] = "name\000attributes";
+static const LifelineName lifeline__fleet__v1__member__name_entries[] = {{0, 4}, {0, 4}, {5, 10}, {5, 10}};
+static const uint32_t lifeline__fleet__v1__member__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__fleet__v1__member__table = {
+    .full_name = "lifeline.fleet.v1.Member",
+    .default_instance = &lifeline__fleet__v1__member__default,
+    .fields = lifeline__fleet__v1__member__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Fleet__V1__Member),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__Member, name), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x12, 1, offsetof(Lifeline__Fleet__V1__Member, attributes), offsetof(Lifeline__Fleet__V1__Member, n_attributes)),
+    },
+    .names = {.text = lifeline__fleet__v1__member__name_text, .names = lifeline__fleet__v1__member__name_entries, .order = lifeline__fleet__v1__member__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+_Static_assert(offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key) == sizeof(ProtobufCMessage), "key of lifeline.fleet.v1.Member.AttributesEntry");
+_Static_assert(
+    offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value) == (offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key) + sizeof(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->key) + _Alignof(__typeof__(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->value)) * _Alignof(__typeof__(((Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *)0)->value)),
+    "value of lifeline.fleet.v1.Member.AttributesEntry");
+static const Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b lifeline__fleet__v1__member__attributes_entry_x82849b9b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor)};
+static const LifelineField lifeline__fleet__v1__member__attributes_entry_x82849b9b__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value),
+     .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_text[] = "key\000value";
+static const LifelineName lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__fleet__v1__member__attributes_entry_x82849b9b__table = {
+    .full_name = "lifeline.fleet.v1.Member.AttributesEntry",
+    .default_instance = &lifeline__fleet__v1__member__attributes_entry_x82849b9b__default,
+    .fields = lifeline__fleet__v1__member__attributes_entry_x82849b9b__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b),
+    .flags = LIFELINE_MESSAGE_MAP_ENTRY,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value), 0),
+    },
+    .names = {.text = lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_text, .names = lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_entries, .order = lifeline__fleet__v1__member__attributes_entry_x82849b9b__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
+};
+
+static const Lifeline__Fleet__V1__PresenceNews lifeline__fleet__v1__presence_news__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__fleet__v1__presence_news__descriptor)};
+static const LifelineField lifeline__fleet__v1__presence_news__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceNews, node),
+     .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceNews, version),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 3, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ONEOF,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceNews, base_3),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceNews, has_base_3_case), .encoded_tag = 0x1800000000000001,
+     .message = NULL, .enumeration = NULL},
+    {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceNews, present),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceNews, n_present), .encoded_tag = 0x2200000000000001,
+     .message = &lifeline__fleet__v1__member__table, .enumeration = NULL},
+    {.number = 5, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = 0,
+     .offset = offsetof(Lifeline__Fleet__V1__PresenceNews, absent),
+     .quantifier_offset = offsetof(Lifeline__Fleet__V1__PresenceNews, n_absent), .encoded_tag = 0x2a00000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char lifeline__fleet__v1__presence_news__name_text[] = "node\000version\000base\000present\000absent";
+static const LifelineName lifeline__fleet__v1__presence_news__name_entries[] = {{0, 4}, {0, 4}, {5, 7}, {5, 7}, {13, 4}, {13, 4}, {18, 7}, {18, 7}, {26, 6}, {26, 6}};
+static const uint32_t lifeline__fleet__v1__presence_news__name_order[] = {4, 0, 8, 6, 2};
+const LifelineMessageTable lifeline__fleet__v1__presence_news__table = {
+    .full_name = "lifeline.fleet.v1.PresenceNews",
+    .default_instance = &lifeline__fleet__v1__presence_news__default,
+    .fields = lifeline__fleet__v1__presence_news__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 5,
+    .dense_count = 5,
+    .size = sizeof(Lifeline__Fleet__V1__PresenceNews),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Fleet__V1__PresenceNews, node), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Lifeline__Fleet__V1__PresenceNews, version), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x18, 3, offsetof(Lifeline__Fleet__V1__PresenceNews, base_3), offsetof(Lifeline__Fleet__V1__PresenceNews, has_base_3_case)),
+        [4] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x22, 3, offsetof(Lifeline__Fleet__V1__PresenceNews, present), offsetof(Lifeline__Fleet__V1__PresenceNews, n_present)),
+        [5] = LIFELINE_DISPATCH(UTF8, REPEATED, 0x2A, 4, offsetof(Lifeline__Fleet__V1__PresenceNews, absent), offsetof(Lifeline__Fleet__V1__PresenceNews, n_absent)),
+    },
+    .names = {.text = lifeline__fleet__v1__presence_news__name_text, .names = lifeline__fleet__v1__presence_news__name_entries, .order = lifeline__fleet__v1__presence_news__name_order, .order_count = 5},
     .file = &lifeline_file_lifeline_2ffleet_2fv1_2ffleet,
 };
 

@@ -229,6 +229,351 @@ const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_reply__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__watch_presence_request__field_descriptors[1] =
+{
+  {
+    "group",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__WatchPresenceRequest, group),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__watch_presence_request__field_indices_by_name[] = {
+  0,   /* field[0] = group */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__watch_presence_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__watch_presence_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.WatchPresenceRequest",
+  "WatchPresenceRequest",
+  "Lifeline__Fleet__V1__WatchPresenceRequest",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__WatchPresenceRequest),
+  1,
+  lifeline__fleet__v1__watch_presence_request__field_descriptors,
+  lifeline__fleet__v1__watch_presence_request__field_indices_by_name,
+  1,  lifeline__fleet__v1__watch_presence_request__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__presence_update__field_descriptors[3] =
+{
+  {
+    "present",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case),
+    offsetof(Lifeline__Fleet__V1__PresenceUpdate, present),
+    &lifeline__fleet__v1__present_members__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "joined",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case),
+    offsetof(Lifeline__Fleet__V1__PresenceUpdate, joined),
+    &lifeline__fleet__v1__member__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "left",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__PresenceUpdate, update_case),
+    offsetof(Lifeline__Fleet__V1__PresenceUpdate, left),
+    &lifeline__fleet__v1__member__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__presence_update__field_indices_by_name[] = {
+  1,   /* field[1] = joined */
+  2,   /* field[2] = left */
+  0,   /* field[0] = present */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__presence_update__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__presence_update__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.PresenceUpdate",
+  "PresenceUpdate",
+  "Lifeline__Fleet__V1__PresenceUpdate",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__PresenceUpdate),
+  3,
+  lifeline__fleet__v1__presence_update__field_descriptors,
+  lifeline__fleet__v1__presence_update__field_indices_by_name,
+  1,  lifeline__fleet__v1__presence_update__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__present_members__field_descriptors[2] =
+{
+  {
+    "members",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__PresentMembers, n_members),
+    offsetof(Lifeline__Fleet__V1__PresentMembers, members),
+    &lifeline__fleet__v1__member__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "more",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__PresentMembers, more),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__present_members__field_indices_by_name[] = {
+  0,   /* field[0] = members */
+  1,   /* field[1] = more */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__present_members__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__present_members__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.PresentMembers",
+  "PresentMembers",
+  "Lifeline__Fleet__V1__PresentMembers",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__PresentMembers),
+  2,
+  lifeline__fleet__v1__present_members__field_descriptors,
+  lifeline__fleet__v1__present_members__field_indices_by_name,
+  1,  lifeline__fleet__v1__present_members__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b, value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__member__attributes_entry_x82849b9b__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.Member.AttributesEntry_x82849b9b",
+  "AttributesEntryX82849b9b",
+  "Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b),
+  2,
+  lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_descriptors,
+  lifeline__fleet__v1__member__attributes_entry_x82849b9b__field_indices_by_name,
+  1,  lifeline__fleet__v1__member__attributes_entry_x82849b9b__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__member__field_descriptors[2] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__Member, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "attributes",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__Member, n_attributes),
+    offsetof(Lifeline__Fleet__V1__Member, attributes),
+    &lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__member__field_indices_by_name[] = {
+  1,   /* field[1] = attributes */
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__member__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__member__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.Member",
+  "Member",
+  "Lifeline__Fleet__V1__Member",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__Member),
+  2,
+  lifeline__fleet__v1__member__field_descriptors,
+  lifeline__fleet__v1__member__field_indices_by_name,
+  1,  lifeline__fleet__v1__member__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor lifeline__fleet__v1__presence_news__field_descriptors[5] =
+{
+  {
+    "node",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__PresenceNews, node),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "version",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Lifeline__Fleet__V1__PresenceNews, version),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "base_3",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Lifeline__Fleet__V1__PresenceNews, has_base_3_case),
+    offsetof(Lifeline__Fleet__V1__PresenceNews, base_3),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "present",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Lifeline__Fleet__V1__PresenceNews, n_present),
+    offsetof(Lifeline__Fleet__V1__PresenceNews, present),
+    &lifeline__fleet__v1__member__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "absent",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Lifeline__Fleet__V1__PresenceNews, n_absent),
+    offsetof(Lifeline__Fleet__V1__PresenceNews, absent),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned lifeline__fleet__v1__presence_news__field_indices_by_name[] = {
+  4,   /* field[4] = absent */
+  2,   /* field[2] = base_3 */
+  0,   /* field[0] = node */
+  3,   /* field[3] = present */
+  1,   /* field[1] = version */
+};
+static const ProtobufCIntRange lifeline__fleet__v1__presence_news__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor lifeline__fleet__v1__presence_news__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "lifeline.fleet.v1.PresenceNews",
+  "PresenceNews",
+  "Lifeline__Fleet__V1__PresenceNews",
+  "lifeline.fleet.v1",
+  sizeof(Lifeline__Fleet__V1__PresenceNews),
+  5,
+  lifeline__fleet__v1__presence_news__field_descriptors,
+  lifeline__fleet__v1__presence_news__field_indices_by_name,
+  1,  lifeline__fleet__v1__presence_news__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__field_descriptors[2] =
 {
   {

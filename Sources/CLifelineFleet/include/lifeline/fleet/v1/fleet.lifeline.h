@@ -25,6 +25,30 @@ extern const LifelineMessageTable lifeline__fleet__v1__leave_reply__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__leave_reply__get_table(void) {
     return &lifeline__fleet__v1__leave_reply__table;
 }
+extern const LifelineMessageTable lifeline__fleet__v1__watch_presence_request__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__watch_presence_request__get_table(void) {
+    return &lifeline__fleet__v1__watch_presence_request__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__presence_update__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__presence_update__get_table(void) {
+    return &lifeline__fleet__v1__presence_update__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__present_members__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__present_members__get_table(void) {
+    return &lifeline__fleet__v1__present_members__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__member__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__member__get_table(void) {
+    return &lifeline__fleet__v1__member__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__member__attributes_entry_x82849b9b__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__member__attributes_entry_x82849b9b__get_table(void) {
+    return &lifeline__fleet__v1__member__attributes_entry_x82849b9b__table;
+}
+extern const LifelineMessageTable lifeline__fleet__v1__presence_news__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__presence_news__get_table(void) {
+    return &lifeline__fleet__v1__presence_news__table;
+}
 extern const LifelineMessageTable lifeline__fleet__v1__group_message__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__fleet__v1__group_message__get_table(void) {
     return &lifeline__fleet__v1__group_message__table;

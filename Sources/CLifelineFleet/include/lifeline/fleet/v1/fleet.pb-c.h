@@ -20,6 +20,12 @@ typedef struct Lifeline__Fleet__V1__JoinRequest Lifeline__Fleet__V1__JoinRequest
 typedef struct Lifeline__Fleet__V1__JoinReply Lifeline__Fleet__V1__JoinReply;
 typedef struct Lifeline__Fleet__V1__LeaveRequest Lifeline__Fleet__V1__LeaveRequest;
 typedef struct Lifeline__Fleet__V1__LeaveReply Lifeline__Fleet__V1__LeaveReply;
+typedef struct Lifeline__Fleet__V1__WatchPresenceRequest Lifeline__Fleet__V1__WatchPresenceRequest;
+typedef struct Lifeline__Fleet__V1__PresenceUpdate Lifeline__Fleet__V1__PresenceUpdate;
+typedef struct Lifeline__Fleet__V1__PresentMembers Lifeline__Fleet__V1__PresentMembers;
+typedef struct Lifeline__Fleet__V1__Member Lifeline__Fleet__V1__Member;
+typedef struct Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b;
+typedef struct Lifeline__Fleet__V1__PresenceNews Lifeline__Fleet__V1__PresenceNews;
 typedef struct Lifeline__Fleet__V1__GroupMessage Lifeline__Fleet__V1__GroupMessage;
 typedef struct Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f;
 typedef struct Lifeline__Fleet__V1__Delivery Lifeline__Fleet__V1__Delivery;
@@ -103,6 +109,99 @@ struct  Lifeline__Fleet__V1__LeaveReply
 #define LIFELINE__FLEET__V1__LEAVE_REPLY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__leave_reply__descriptor) \
      }
+
+
+struct  Lifeline__Fleet__V1__WatchPresenceRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData group;
+};
+#define LIFELINE__FLEET__V1__WATCH_PRESENCE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__watch_presence_request__descriptor) \
+    , {0,NULL} }
+
+
+typedef enum {
+  LIFELINE__FLEET__V1__PRESENCE_UPDATE__UPDATE__NOT_SET = 0,
+  LIFELINE__FLEET__V1__PRESENCE_UPDATE__UPDATE_PRESENT = 1,
+  LIFELINE__FLEET__V1__PRESENCE_UPDATE__UPDATE_JOINED = 2,
+  LIFELINE__FLEET__V1__PRESENCE_UPDATE__UPDATE_LEFT = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__PRESENCE_UPDATE__UPDATE__CASE)
+} Lifeline__Fleet__V1__PresenceUpdate__UpdateCase;
+
+struct  Lifeline__Fleet__V1__PresenceUpdate
+{
+  ProtobufCMessage base;
+  Lifeline__Fleet__V1__PresenceUpdate__UpdateCase update_case;
+  union {
+    Lifeline__Fleet__V1__PresentMembers *present;
+    Lifeline__Fleet__V1__Member *joined;
+    Lifeline__Fleet__V1__Member *left;
+  };
+};
+#define LIFELINE__FLEET__V1__PRESENCE_UPDATE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__presence_update__descriptor) \
+    , LIFELINE__FLEET__V1__PRESENCE_UPDATE__UPDATE__NOT_SET, {0} }
+
+
+struct  Lifeline__Fleet__V1__PresentMembers
+{
+  ProtobufCMessage base;
+  size_t n_members;
+  Lifeline__Fleet__V1__Member **members;
+  protobuf_c_boolean more;
+};
+#define LIFELINE__FLEET__V1__PRESENT_MEMBERS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__present_members__descriptor) \
+    , 0,NULL, 0 }
+
+
+struct  Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData key;
+  ProtobufCBinaryData value;
+};
+#define LIFELINE__FLEET__V1__MEMBER__ATTRIBUTES_ENTRY_X82849B9B__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor) \
+    , {0,NULL}, {0,NULL} }
+
+
+struct  Lifeline__Fleet__V1__Member
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  size_t n_attributes;
+  Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b **attributes;
+};
+#define LIFELINE__FLEET__V1__MEMBER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__member__descriptor) \
+    , {0,NULL}, 0,NULL }
+
+
+typedef enum {
+  LIFELINE__FLEET__V1__PRESENCE_NEWS__HAS_BASE_3__NOT_SET = 0,
+  LIFELINE__FLEET__V1__PRESENCE_NEWS__HAS_BASE_3_BASE_3 = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIFELINE__FLEET__V1__PRESENCE_NEWS__HAS_BASE_3__CASE)
+} Lifeline__Fleet__V1__PresenceNews__HasBase3Case;
+
+struct  Lifeline__Fleet__V1__PresenceNews
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData node;
+  uint64_t version;
+  size_t n_present;
+  Lifeline__Fleet__V1__Member **present;
+  size_t n_absent;
+  ProtobufCBinaryData *absent;
+  Lifeline__Fleet__V1__PresenceNews__HasBase3Case has_base_3_case;
+  union {
+    uint64_t base_3;
+  };
+};
+#define LIFELINE__FLEET__V1__PRESENCE_NEWS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__fleet__v1__presence_news__descriptor) \
+    , {0,NULL}, 0, 0,NULL, 0,NULL, LIFELINE__FLEET__V1__PRESENCE_NEWS__HAS_BASE_3__NOT_SET, {0} }
 
 
 struct  Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f
@@ -398,6 +497,24 @@ typedef void (*Lifeline__Fleet__V1__LeaveRequest_Closure)
 typedef void (*Lifeline__Fleet__V1__LeaveReply_Closure)
                  (const Lifeline__Fleet__V1__LeaveReply *message,
                   void *closure_data);
+typedef void (*Lifeline__Fleet__V1__WatchPresenceRequest_Closure)
+                 (const Lifeline__Fleet__V1__WatchPresenceRequest *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__PresenceUpdate_Closure)
+                 (const Lifeline__Fleet__V1__PresenceUpdate *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__PresentMembers_Closure)
+                 (const Lifeline__Fleet__V1__PresentMembers *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b_Closure)
+                 (const Lifeline__Fleet__V1__Member__AttributesEntryX82849b9b *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__Member_Closure)
+                 (const Lifeline__Fleet__V1__Member *message,
+                  void *closure_data);
+typedef void (*Lifeline__Fleet__V1__PresenceNews_Closure)
+                 (const Lifeline__Fleet__V1__PresenceNews *message,
+                  void *closure_data);
 typedef void (*Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f_Closure)
                  (const Lifeline__Fleet__V1__GroupMessage__MetadataEntryXc05cf88f *message,
                   void *closure_data);
@@ -454,6 +571,12 @@ extern const ProtobufCMessageDescriptor lifeline__fleet__v1__join_request__descr
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__join_reply__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_request__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__leave_reply__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__watch_presence_request__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__presence_update__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__present_members__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__member__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__member__attributes_entry_x82849b9b__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__fleet__v1__presence_news__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__group_message__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__group_message__metadata_entry_xc05cf88f__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__fleet__v1__delivery__descriptor;
