@@ -10,7 +10,9 @@ import Testing
         MonotonicTime(nanoseconds: 0) + .milliseconds(milliseconds)
     }
 
-    private func took(_ take: FleetTake, at time: Int = 0) -> SessionSearch.Step { search.took(take, now: Self.at(time)) }
+    private func took(_ take: FleetTake, at time: Int = 0) -> SessionSearch.Step {
+        search.took(take, now: Self.at(time))
+    }
 
     private func told(_ isHeard: Bool, at time: Int = 0) -> SessionSearch.Step {
         search.told(isHeard: isHeard, now: Self.at(time))

@@ -151,7 +151,8 @@ package final class CuttingRelay: Sendable {
 
     private func serve(_ client: RawSocket) async {
         observe(.accepted)
-        guard let server = try? await RawSocket.connect(toPort: serverPort.withLockedValue { $0 }) else { return observe(.ended(nil)) }
+        let port = serverPort.withLockedValue { $0 }
+        guard let server = try? await RawSocket.connect(toPort: port) else { return observe(.ended(nil)) }
         let isStopped = state.withLockedValue { state in
             for socket in [client, server] { state.sockets[ObjectIdentifier(socket)] = socket }
             return state.isStopped

@@ -27,7 +27,9 @@ extension Lifeline_Fleet_V1_ParkedSession {
             serverMethods.append(.with { ($0.name, $0.granted, $0.used) = (method.name, method.granted, method.used) })
         }
         for method in snapshot.peerMethods {
-            clientMethods.append(.with { ($0.name, $0.received, $0.told) = (method.name, method.received, method.told) })
+            clientMethods.append(
+                .with { ($0.name, $0.received, $0.told) = (method.name, method.received, method.told) }
+            )
         }
         (received, urgentReceived, clientReceived) =
             (snapshot.received, snapshot.urgentReceived, snapshot.peerReceived)
