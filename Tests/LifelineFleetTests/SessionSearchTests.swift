@@ -53,16 +53,16 @@ import Testing
         #expect(took(.owned(by: "a"), at: 250) == .ask(node: "a"))
     }
 
-    @Test func aNodeThatDoesNotListenForASecondIsDead() {
+    @Test func aNodeThatDoesNotListenForHalfASecondIsDead() {
         #expect(took(.owned(by: "a")) == .ask(node: "a"))
         #expect(told(false, at: 0) == .wait(until: Self.at(100)))
         #expect(waited(nil, at: 100) == .take)
         #expect(took(.owned(by: "a"), at: 100) == .ask(node: "a"))
         // It has connected to the engine again, and is lost again.
-        #expect(told(true, at: 500) == .wait(until: Self.at(750)))
+        #expect(told(true, at: 400) == .wait(until: Self.at(650)))
         #expect(told(false, at: 750) == .wait(until: Self.at(850)))
-        #expect(told(false, at: 1_749) == .wait(until: Self.at(1_849)))
-        #expect(told(false, at: 1_750) == .end(.nothing))
+        #expect(told(false, at: 1_249) == .wait(until: Self.at(1_349)))
+        #expect(told(false, at: 1_250) == .end(.nothing))
     }
 
     @Test func theSilenceOfOneNodeIsNotThatOfTheNext() {

@@ -6,8 +6,9 @@ package import LifelineCore
 /// What the engine has counts. The node that has the session is asked to leave it there; its answer only says when it is
 /// worth looking again, or that it is not.
 package struct SessionSearch: Sendable {
-    /// How long a node that does not listen may be about to connect to the engine again: 1 s. Then it counts as dead.
-    static var silencePatience: Duration { .seconds(1) }
+    /// How long a node that does not listen may be about to connect to the engine again: half a second. Then it counts as
+    /// dead.
+    static var silencePatience: Duration { .milliseconds(500) }
     /// How long the search takes at most: 5 s, half as long as a client waits for its welcome.
     static var patience: Duration { .seconds(5) }
     /// How long a node takes to answer, mostly: it is asked again after this.

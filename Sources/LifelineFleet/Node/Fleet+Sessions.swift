@@ -56,7 +56,8 @@ extension Fleet: SessionDepot {
 
     package func park(_ session: SessionServerEnd, _ claim: SessionClaim, _ snapshot: SessionSnapshot) async -> Bool {
         await transfers.withLockedValue { $0.departure(of: session) }?.waitUninterrupted()
-        let memberships = transfers.withLockedValue { $0.takeMemberships(of: session) }
+        let memberships = transfers.withLockedValue { $0.memberships(of: session) }
+        defer { transfers.withLockedValue { $0.departed(session) }?.open(with: ()) }
         let parked = Lifeline_Fleet_V1_ParkedSession(snapshot, subject: claim.subject, memberships)
         // To its end, whatever becomes of this task: nobody else has the session.
         return await Task.detached { await self.park(parked, claim, lifetime: session.keptDuration) }.value
@@ -99,9 +100,13 @@ extension Fleet: SessionDepot {
         guard let claim = SessionClaim(request),
             transfers.withLockedValue({ $0.beginHandOver(claim.credentials.id) })
         else { return }
-        let session = transfers.withLockedValue { $0.session(claim.credentials.id) }
+        let (session, isOnItsWay) = transfers.withLockedValue {
+            ($0.session(claim.credentials.id), $0.onItsWay(claim.credentials.id))
+        }
         Task.detached {
-            let result = await session?.server.handOver(claim) ?? .unknown
+            // It may have gone by itself, and the engine does not have it yet.
+            await isOnItsWay?.waitUninterrupted()
+            let result = isOnItsWay == nil ? await session?.server.handOver(claim) ?? .unknown : .parked
             self.transfers.withLockedValue { $0.endHandOver(claim.credentials.id) }
             await self.tell(
                 .with {

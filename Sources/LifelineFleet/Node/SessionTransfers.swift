@@ -11,6 +11,8 @@ struct SessionTransfers: Sendable {
         var awaited: Set<ExactName>
         var memberships: [Membership] = []
         let isComplete = Latch<Void>()
+        /// Opens when the engine has it, or it is lost.
+        let isOver = Latch<Void>()
     }
 
     /// A session that is looked for.
@@ -77,9 +79,15 @@ struct SessionTransfers: Sendable {
     /// Opens when all groups have said where a session is that goes; nil: it does not.
     func departure(of session: SessionServerEnd) -> Latch<Void>? { departures[session.id]?.isComplete }
 
-    mutating func takeMemberships(of session: SessionServerEnd) -> [Membership] {
-        departures.removeValue(forKey: session.id)?.memberships ?? []
+    func memberships(of session: SessionServerEnd) -> [Membership] { departures[session.id]?.memberships ?? [] }
+
+    /// The engine has a session, or it is lost. Returns what to open.
+    mutating func departed(_ session: SessionServerEnd) -> Latch<Void>? {
+        departures.removeValue(forKey: session.id)?.isOver
     }
+
+    /// Opens when the engine has a session that is over here, and on its way there; nil: it is not.
+    func onItsWay(_ id: SessionID) -> Latch<Void>? { departures["\(id)"]?.isOver }
 
     /// Another node asks for a session. Returns false where it is being handed over already.
     mutating func beginHandOver(_ id: SessionID) -> Bool { handedOver.insert(id).inserted }
