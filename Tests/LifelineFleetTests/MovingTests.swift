@@ -2,6 +2,7 @@ import Lifeline
 import LifelineClientTestSupport
 import LifelineFleet
 import LifelineProtos
+import LifelineRuntime
 import LifelineTestSupport
 import Logging
 import NIOConcurrencyHelpers
@@ -152,6 +153,86 @@ import Testing
                 try await next.push(Pushes.news.name, News.with { $0.text = "new" })
                 #expect(try await take(1, news).texts == ["new"])
             }
+        }
+    }
+
+    /// Has a client come from the first server to the second one, and checks that its session goes on there.
+    ///
+    /// - Parameter drains: whether it comes as the first server goes away.
+    private func move(
+        _ engine: some FleetEngine,
+        drains: Bool = false,
+        meanwhile: @Sendable @escaping () async throws -> Void = {}
+    ) async throws {
+        let fleets = fleets(2, engine)
+        try await withServers(fleets) { servers, ports, relay in
+            let (endpoint, configuration) = client(of: relay)
+            try await withSessionClient(to: endpoint, configuration: configuration) { client in
+                let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+                let session = try await servers[0].session(of: "a")
+                try await until { fleets[0].memberCount(of: "everybody") == 1 }
+                try await fleets[0].say(["hello"], in: "everybody")
+                #expect(try await take(1, news).texts == ["hello"])
+                relay.redirect(to: ports[1])
+                async let shutdown: Void = drains ? servers[0].shutdown(gracePeriod: .seconds(10)) : relay.reset()
+                try await meanwhile()
+                let moved = try await servers[1].session(of: "a")
+                #expect(moved.id == session.id)
+                try await fleets[1].say(["here"], in: "everybody")
+                let result = try await take(1, news)
+                #expect(result.texts == ["here"])
+                #expect(result.marks == [])
+                await shutdown
+            }
+        }
+    }
+
+    private struct EngineFailure: Error {}
+
+    /// Fails some times at one step.
+    private func failing(
+        _ count: Int,
+        at step: FaultyEngine.Step
+    ) -> @Sendable (FaultyEngine.Step) async throws -> Void {
+        let left = NIOLockedValueBox(count)
+        return { present in
+            guard present == step else { return }
+            let fails = left.withLockedValue { left in
+                left -= 1
+                return left >= 0
+            }
+            if fails { throw EngineFailure() }
+        }
+    }
+
+    @Test(arguments: [FaultyEngine.Step.park, .take, .confirm])
+    func anEngineThatFailsIsAskedAgain(_ step: FaultyEngine.Step) async throws {
+        try await move(FaultyEngine(before: failing(2, at: step)))
+    }
+
+    @Test(arguments: [FaultyEngine.Step.park, .take, .confirm])
+    func anAnswerOfTheEngineThatIsLostCostsNothing(_ step: FaultyEngine.Step) async throws {
+        try await move(FaultyEngine(after: failing(2, at: step)))
+    }
+
+    /// The client is at the other server before the engine has its session.
+    @Test func aSessionThatIsOnItsWayIsWaitedFor() async throws {
+        let (isParking, goOn) = (Latch<Void>(), Latch<Void>())
+        let askCount = NIOLockedValueBox(0)
+        let engine = FaultyEngine { step in
+            switch step {
+            case .park:
+                isParking.open(with: ())
+                await goOn.waitUninterrupted()
+            case .take: askCount.withLockedValue { $0 += 1 }
+            case .claim, .confirm: break
+            }
+        }
+        try await move(engine, drains: true) {
+            try await isParking.wait()
+            // It has asked again, as it had no answer.
+            try await until { askCount.withLockedValue { $0 } >= 3 }
+            goOn.open(with: ())
         }
     }
 }

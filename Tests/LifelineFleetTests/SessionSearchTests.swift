@@ -31,12 +31,22 @@ import Testing
 
     @Test func aStateIsConfirmedBeforeItIsUsed() {
         #expect(took(.state([1])) == .confirm)
-        #expect(search.confirmed(true) == .end(.state([1])))
+        #expect(search.confirmed(.confirmed) == .end(.taken))
     }
 
     @Test func aStateThatAnotherNodeHasAskedForSinceIsItsOwn() {
         #expect(took(.state([1])) == .confirm)
-        #expect(search.confirmed(false) == .end(.stale))
+        #expect(search.confirmed(.stale) == .end(.stale))
+    }
+
+    /// Another one may have it.
+    @Test func aStateThatTheEngineHasLostIsLost() {
+        #expect(took(.state([1])) == .confirm)
+        #expect(search.confirmed(.unknown) == .end(.nothing))
+    }
+
+    @Test func aStateThatThisNodeCannotReadStaysInTheEngine() {
+        #expect(search.took(.state([1]), isReadable: false, now: Self.at(0)) == .end(.nothing))
     }
 
     @Test func theNodeThatHasItIsAskedAndThenTheEngineAgain() {

@@ -47,24 +47,23 @@ public protocol FleetEngine: Sendable {
 
     // MARK: Sessions
 
-    /// Whether anybody may take what is left here when the present node is gone.
+    /// Whether other nodes can take what a node leaves.
     var isShared: Bool { get }
 
     /// A node has these sessions, for so long from now on. Those that another node has, or that are on their way, stay as
     /// they are.
     func claim(_ sessions: [FleetSession], for node: String, lifetime: Duration) async throws
 
-    /// Leaves the state of a node's session for who takes it, for so long. Where another node has the session, nothing
-    /// happens: it has been left before. Doing it again does no harm.
+    /// Leaves the state of a node's session for who takes it, for so long. Where the session was taken with a higher
+    /// attempt, nothing happens: it has been left before. Doing it again does no harm.
     func park(_ state: [UInt8], of session: FleetSession, by node: String, lifetime: Duration) async throws
 
     /// Asks for a session. A state that was left is this node's, until another one asks for it with a higher attempt. It is
     /// to be used only once it is confirmed. Asking again with the same attempt does no harm.
     func take(_ session: FleetSession, for node: String) async throws -> FleetTake
 
-    /// The state that a node has taken is used from now on, and forgotten. Returns false where another one has asked for it
-    /// since. Confirming again does no harm.
-    func confirm(_ session: FleetSession, by node: String, lifetime: Duration) async throws -> Bool
+    /// The state that a node has taken is used from now on, and forgotten. Confirming again does no harm.
+    func confirm(_ session: FleetSession, by node: String, lifetime: Duration) async throws -> FleetConfirmation
 
     /// A node's session is over.
     func forget(_ session: FleetSession, by node: String) async throws

@@ -2,7 +2,7 @@
 public struct FleetSession: Sendable, Hashable {
     /// Names it among all sessions.
     public let id: String
-    /// Who does not have the same proof does not know the session.
+    /// A secret of the session. A node without it is told that the session is unknown.
     public let proof: [UInt8]
     /// Counts the connections of its client: of two nodes that want a session, the one with the higher attempt gets it.
     public let attempt: UInt64
@@ -23,4 +23,14 @@ public enum FleetTake: Sendable, Hashable {
     case owned(by: String)
     /// Its state, which was left for who asks.
     case state([UInt8])
+}
+
+/// What becomes of a state that a node has taken.
+public enum FleetConfirmation: Sendable, Hashable {
+    /// It is the node's, and nobody else gets it.
+    case confirmed
+    /// Another node has asked for it since.
+    case stale
+    /// The engine does not have the session any more, so that nobody knows who may go on with it.
+    case unknown
 }

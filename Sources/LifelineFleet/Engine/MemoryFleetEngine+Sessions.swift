@@ -35,7 +35,9 @@ struct MemorySessions: Sendable {
         until deadline: MonotonicTime,
         now: MonotonicTime
     ) {
-        if let record = record(of: session, now: now), record.node != node { return }
+        if let record = record(of: session, now: now), record.node != node || record.attempt > session.attempt {
+            return
+        }
         records[session.id] = Record(
             node: node,
             attempt: session.attempt,
@@ -60,13 +62,12 @@ struct MemorySessions: Sendable {
         by node: String,
         until deadline: MonotonicTime,
         now: MonotonicTime
-    ) -> Bool {
-        guard var record = record(of: session, now: now), record.node == node, record.attempt == session.attempt else {
-            return false
-        }
+    ) -> FleetConfirmation {
+        guard var record = record(of: session, now: now) else { return .unknown }
+        guard record.node == node, record.attempt == session.attempt else { return .stale }
         (record.state, record.deadline) = (nil, deadline)
         records[session.id] = record
-        return true
+        return .confirmed
     }
 
     mutating func forget(_ session: FleetSession, by node: String) {
@@ -108,7 +109,11 @@ extension MemoryFleetEngine {
         return sessions.withLockedValue { $0.take(session, for: node, now: now) }
     }
 
-    public func confirm(_ session: FleetSession, by node: String, lifetime: Duration) async throws -> Bool {
+    public func confirm(
+        _ session: FleetSession,
+        by node: String,
+        lifetime: Duration
+    ) async throws -> FleetConfirmation {
         let now = clock.now
         return sessions.withLockedValue { $0.confirm(session, by: node, until: now + lifetime, now: now) }
     }

@@ -152,7 +152,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     /// Live ones that leave.
     private var leaving: Set<MemberID> = []
     private var gone: [MemberID] = []
-    /// Those of which the driver has not taken it.
+    /// The places of members that are gone, until the driver takes them.
     private var left: [MemberID: Left] = [:]
 
     /// - Parameters:

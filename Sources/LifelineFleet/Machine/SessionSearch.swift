@@ -31,8 +31,8 @@ package struct SessionSearch: Sendable {
         case nothing
         case stale
         case notNow
-        /// The state that was taken.
-        case state([UInt8])
+        /// The state that was taken is this node's.
+        case taken
     }
 
     /// The answer of a node that was asked.
@@ -46,18 +46,21 @@ package struct SessionSearch: Sendable {
     /// The node that has said that it does not have it.
     private var denier: String?
     private var owner: String?
-    private var state: [UInt8]?
+    private var hasTaken = false
 
     package init(now: MonotonicTime) { deadline = now + Self.patience }
 
-    package mutating func took(_ take: FleetTake, now: MonotonicTime) -> Step {
+    /// - Parameter isReadable: of a state: whether this node can go on with it.
+    package mutating func took(_ take: FleetTake, isReadable: Bool = true, now: MonotonicTime) -> Step {
         switch take {
         case .unknown:
             return .end(.nothing)
         case .stale:
             return .end(.stale)
-        case .state(let state):
-            self.state = state
+        case .state:
+            // What this node cannot read another one may.
+            guard isReadable else { return .end(.nothing) }
+            hasTaken = true
             return .confirm
         case .owned(let node):
             // It is over there, and the engine was not told.
@@ -81,7 +84,7 @@ package struct SessionSearch: Sendable {
 
     /// - Parameter answer: nil where none has come.
     package mutating func waited(_ answer: Answer?, now: MonotonicTime) -> Step {
-        if state != nil { return .confirm }
+        if hasTaken { return .confirm }
         switch answer {
         case .stale?: return .end(.stale)
         case .busy?: return .end(.notNow)
@@ -91,16 +94,19 @@ package struct SessionSearch: Sendable {
         return .take
     }
 
-    package func confirmed(_ isConfirmed: Bool) -> Step {
-        guard isConfirmed, let state else { return .end(.stale) }
-        return .end(.state(state))
+    package func confirmed(_ confirmation: FleetConfirmation) -> Step {
+        switch confirmation {
+        case .confirmed: .end(.taken)
+        case .stale: .end(.stale)
+        case .unknown: .end(.nothing)
+        }
     }
 
     /// The engine has failed.
     package mutating func failed(now: MonotonicTime) -> Step {
         guard now < deadline else {
             // Whether the state is this node's is not known, so that nobody may use it yet.
-            return .end(state == nil ? .nothing : .notNow)
+            return .end(hasTaken ? .notNow : .nothing)
         }
         return .wait(until: now + Self.retryDelay)
     }

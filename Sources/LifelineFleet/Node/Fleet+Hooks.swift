@@ -21,6 +21,8 @@ extension Fleet {
         let group = membership.group
         let position = GroupPosition(membership.position)
         await joinWithRetries(group, session, from: .after(position), isReturning: true)
+        // Where it has moved on meanwhile, the next node joins it.
+        if !session.hasMoved { transfers.withLockedValue { $0.joined(group, session.id) } }
         guard membership.followsGap else { return }
         directory.withLockedValue { $0.node(of: ExactName(group)) }?.missed(session)
     }

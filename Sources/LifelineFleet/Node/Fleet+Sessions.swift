@@ -7,8 +7,8 @@ internal import NIOConcurrencyHelpers
 
 // Sessions that go from one node to another.
 extension Fleet: SessionDepot {
-    /// How long the engine remembers which sessions a node has that says so no more: 10 minutes, several times as long as
-    /// a session outlives its connection.
+    /// How long the engine keeps a claim that its node does not renew: 10 minutes, several times as long as a session
+    /// outlives its connection.
     private static var claimLifetime: Duration { .seconds(600) }
     /// How long a client that begins a session waits for the engine at most: 1 s. Until the engine knows the session, it
     /// cannot move.
@@ -19,35 +19,42 @@ extension Fleet: SessionDepot {
     package var isShared: Bool { engine.isShared }
 
     package func begin(_ session: SessionServerEnd, _ claim: SessionClaim) async {
-        transfers.withLockedValue { $0.began(session, claim) }
         let claimed = Latch<Void>()
         Task.detached {
-            await self.claim([FleetSession(claim)])
+            // The next round tries it again, at once.
+            if !(await self.claim([FleetSession(claim)])) { self.claimBell.ring() }
             claimed.open(with: ())
         }
         await clock.race(until: clock.now + Self.claimPatience) { try? await claimed.wait() }
     }
 
-    private func claim(_ sessions: [FleetSession]) async {
+    /// Returns whether the engine knows it.
+    private func claim(_ sessions: [FleetSession]) async -> Bool {
         do {
             try await engine.claim(sessions, for: nodeName, lifetime: Self.claimLifetime)
+            return true
         } catch {
-            // The next round tries it again.
             if !Task.isCancelled {
                 logger.warning("The engine was not told of sessions", metadata: ["error": "\(error)"])
             }
+            return false
         }
     }
 
     /// Tells the engine again and again which sessions this node has, until the task is cancelled.
     func keepClaims() async {
+        var pause = Self.claimLifetime / 3
         while !Task.isCancelled {
-            await clock.race(until: clock.now + Self.claimLifetime / 3) { await self.claimBell.wait() }
+            await clock.race(until: clock.now + pause) { await self.claimBell.wait() }
+            pause = Self.claimLifetime / 3
             let sessions = transfers.withLockedValue { $0.all }
             // Some hundreds at once, as others wait.
             for start in stride(from: 0, to: sessions.count, by: 256) where !Task.isCancelled {
                 let chunk = sessions[start..<min(start + 256, sessions.count)]
-                await claim(chunk.compactMap(\.claim).map { FleetSession($0) })
+                guard await claim(chunk.compactMap(\.claim).map { FleetSession($0) }) else {
+                    pause = Self.claimPatience
+                    break
+                }
             }
         }
     }
@@ -57,7 +64,7 @@ extension Fleet: SessionDepot {
     package func park(_ session: SessionServerEnd, _ claim: SessionClaim, _ snapshot: SessionSnapshot) async -> Bool {
         await transfers.withLockedValue { $0.departure(of: session) }?.waitUninterrupted()
         let memberships = transfers.withLockedValue { $0.memberships(of: session) }
-        defer { transfers.withLockedValue { $0.departed(session) }?.open(with: ()) }
+        defer { transfers.withLockedValue { $0.departed(session) } }
         let parked = Lifeline_Fleet_V1_ParkedSession(snapshot, subject: claim.subject, memberships)
         // To its end, whatever becomes of this task: nobody else has the session.
         return await Task.detached { await self.park(parked, claim, lifetime: session.keptDuration) }.value
@@ -97,28 +104,32 @@ extension Fleet: SessionDepot {
     }
 
     private func handOver(_ request: Lifeline_Fleet_V1_HandOver) {
-        guard let claim = SessionClaim(request),
-            transfers.withLockedValue({ $0.beginHandOver(claim.credentials.id) })
-        else { return }
-        let (session, isOnItsWay) = transfers.withLockedValue {
-            ($0.session(claim.credentials.id), $0.onItsWay(claim.credentials.id))
+        guard let claim = SessionClaim(request) else { return }
+        let id = claim.credentials.id
+        let (node, isOwn) = (request.node, request.node == nodeName)
+        switch transfers.withLockedValue({ $0.beginHandOver(id, isOwn: isOwn) }) {
+        case .noAnswer: break
+        case .unknown: Task.detached { await self.answer(claim, .unknown, to: node) }
+        case .ask(let session):
+            Task.detached {
+                let result = await session.server.handOver(claim)
+                self.transfers.withLockedValue { $0.endHandOver(id) }
+                await self.answer(claim, result, to: node)
+            }
         }
-        Task.detached {
-            // It may have gone by itself, and the engine does not have it yet.
-            await isOnItsWay?.waitUninterrupted()
-            let result = isOnItsWay == nil ? await session?.server.handOver(claim) ?? .unknown : .parked
-            self.transfers.withLockedValue { $0.endHandOver(claim.credentials.id) }
-            await self.tell(
-                .with {
-                    $0.handedOver = .with {
-                        $0.sessionID = claim.credentials.id.bytes
-                        $0.attempt = claim.attempt
-                        $0.result = .init(result)
-                    }
-                },
-                to: request.node
-            )
-        }
+    }
+
+    private func answer(_ claim: SessionClaim, _ result: SessionHandOver, to node: String) async {
+        await tell(
+            .with {
+                $0.handedOver = .with {
+                    $0.sessionID = claim.credentials.id.bytes
+                    $0.attempt = claim.attempt
+                    $0.result = .init(result)
+                }
+            },
+            to: node
+        )
     }
 
     @discardableResult
@@ -136,36 +147,32 @@ extension Fleet: SessionDepot {
     package func find(_ claim: SessionClaim) async -> SessionFinding {
         let bell = Doorbell()
         transfers.withLockedValue { $0.beginSearch(claim, bell) }
-        defer { transfers.withLockedValue { $0.endSearch(claim) } }
-        switch await search(claim, bell) {
+        let (finding, found) = await search(claim, bell)
+        transfers.withLockedValue { $0.endSearch(claim, found: found?.memberships) }
+        switch finding {
         case .nothing: return .nothing
         case .stale: return .stale
         case .notNow: return .notNow
-        case .state(let bytes):
-            guard let parked = try? Lifeline_Fleet_V1_ParkedSession(serializedBytes: bytes),
-                let snapshot = parked.snapshot
-            else {
-                logger.warning("The state of a session cannot be read. Do all servers have one version of Lifeline?")
-                return .nothing
-            }
-            // It is lost to a client that is somebody else.
-            guard (parked.hasSubject ? parked.subject : nil) == claim.subject else { return .nothing }
-            transfers.withLockedValue { $0.found(claim, Array(parked.memberships)) }
-            return .snapshot(snapshot)
+        case .taken: return found.map { .snapshot($0.snapshot) } ?? .nothing
         }
     }
 
-    private func search(_ claim: SessionClaim, _ bell: Doorbell) async -> SessionSearch.Finding {
+    private typealias Found = (snapshot: SessionSnapshot, memberships: [Lifeline_Fleet_V1_ParkedSession.Membership])
+
+    private func search(_ claim: SessionClaim, _ bell: Doorbell) async -> (SessionSearch.Finding, Found?) {
         let session = FleetSession(claim)
         var search = SessionSearch(now: clock.now)
         var step = SessionSearch.Step.take
+        var found: Found?
         while true {
             switch step {
             case .end(let finding):
-                return finding
+                return (finding, found)
             case .take:
                 do {
-                    step = search.took(try await engine.take(session, for: nodeName), now: clock.now)
+                    let take = try await engine.take(session, for: nodeName)
+                    if case .state(let bytes) = take { found = read(bytes, of: claim) }
+                    step = search.took(take, isReadable: found != nil, now: clock.now)
                 } catch {
                     step = failed(&search, error)
                 }
@@ -184,6 +191,18 @@ extension Fleet: SessionDepot {
                 step = search.waited(transfers.withLockedValue { $0.takeAnswer(claim) }, now: clock.now)
             }
         }
+    }
+
+    /// Nil where this node cannot go on with it, or it is somebody else's.
+    private func read(_ bytes: [UInt8], of claim: SessionClaim) -> Found? {
+        guard let parked = try? Lifeline_Fleet_V1_ParkedSession(serializedBytes: bytes),
+            let snapshot = parked.snapshot
+        else {
+            logger.warning("The state of a session cannot be read. Do all servers have one version of Lifeline?")
+            return nil
+        }
+        guard (parked.hasSubject ? parked.subject : nil) == claim.subject else { return nil }
+        return (snapshot, Array(parked.memberships))
     }
 
     private func failed(_ search: inout SessionSearch, _ error: any Error) -> SessionSearch.Step {

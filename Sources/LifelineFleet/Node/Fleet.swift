@@ -312,7 +312,9 @@ extension Fleet {
 
     /// A session is no member of a group any more.
     private func isGone(_ session: String, from name: ExactName, _ left: GroupNode.Machine.Left?) {
-        transfers.withLockedValue { $0.left(session, name, left) }?.open(with: ())
+        // Before its membership is over, so that nobody counts it neither here nor there.
+        let isMember = directory.withLockedValue { $0.isMember(session, of: name) }
+        transfers.withLockedValue { $0.left(session, name, left, isMember: isMember) }?.open(with: ())
         let (changed, unloaded) = directory.withLockedValue { $0.isGone(session, from: name) }
         changed?.open(with: ())
         hidePresence(of: session, in: name)

@@ -7,12 +7,11 @@ struct SessionTransfers: Sendable {
 
     /// A session that leaves for another node.
     private struct Departure {
-        /// The groups that have not said where it is.
-        var awaited: Set<ExactName>
-        var memberships: [Membership] = []
+        /// The groups that have said where it is.
+        var memberships: [ExactName: Membership] = [:]
+        /// Those that have not; nil: its end is not told of yet.
+        var awaited: Set<ExactName>?
         let isComplete = Latch<Void>()
-        /// Opens when the engine has it, or it is lost.
-        let isOver = Latch<Void>()
     }
 
     /// A session that is looked for.
@@ -22,35 +21,54 @@ struct SessionTransfers: Sendable {
         var answer: SessionSearch.Answer?
     }
 
+    private struct Arrival {
+        let claim: SessionClaim
+        let memberships: [Membership]
+    }
+
+    /// Those that go to other nodes among them, until the engine has them.
     private var sessions: [SessionID: (session: SessionServerEnd, claim: SessionClaim)] = [:]
-    /// The same by what groups know of them.
+    /// By what groups know of sessions.
     private var departures: [String: Departure] = [:]
-    /// The groups of sessions that were found, and are about to be opened.
-    private var arrivals: [SessionID: (claim: SessionClaim, memberships: [Membership])] = [:]
+    /// Sessions that were found, and are about to be opened.
+    private var arrivals: [SessionID: Arrival] = [:]
+    /// The groups that sessions were in at other nodes, and are not in here yet.
+    private var unjoined: [String: [ExactName: Membership]] = [:]
     private var searches: [SessionID: Search] = [:]
     /// Sessions that are being handed over.
     private var handedOver: Set<SessionID> = []
 
     // MARK: Sessions of this node
 
-    mutating func began(_ session: SessionServerEnd, _ claim: SessionClaim) {
-        sessions[claim.credentials.id] = (session, claim)
-    }
-
-    /// A session is open. Returns the groups that it was in at another node.
+    /// A session begins here. Returns the groups that it was in at another node.
     mutating func opened(_ session: SessionServerEnd) -> [Membership] {
-        guard let (claim, memberships) = arrivals.removeValue(forKey: session.sessionID) else { return [] }
-        began(session, claim)
+        let arrival = arrivals.removeValue(forKey: session.sessionID)
+        guard !session.hasEnded, let claim = arrival?.claim ?? session.claim else { return [] }
+        sessions[session.sessionID] = (session, claim)
+        let memberships = arrival?.memberships ?? []
+        for membership in memberships { unjoined[session.id, default: [:]][ExactName(membership.group)] = membership }
         return memberships
     }
 
-    /// A session is over here. Returns its claim where it is over everywhere.
+    /// A session is in a group again, or cannot be.
+    mutating func joined(_ group: String, _ session: String) {
+        unjoined[session]?[ExactName(group)] = nil
+        if unjoined[session]?.isEmpty == true { unjoined[session] = nil }
+    }
+
+    /// A session is over here. Returns the claim that the engine is to forget; nil where the session has moved.
+    ///
+    /// - Parameter groups: those that it is a member of.
     mutating func ended(_ session: SessionServerEnd, in groups: [String]) -> SessionClaim? {
-        let claim = sessions.removeValue(forKey: session.sessionID)?.claim
-        guard session.hasMoved else { return claim }
-        let departure = Departure(awaited: Set(groups.map { ExactName($0) }))
-        if groups.isEmpty { departure.isComplete.open(with: ()) }
+        guard session.hasMoved else {
+            unjoined[session.id] = nil
+            return sessions.removeValue(forKey: session.sessionID)?.claim
+        }
+        var departure = departures[session.id] ?? Departure()
+        let awaited = Set(groups.map { ExactName($0) }).subtracting(departure.memberships.keys)
+        departure.awaited = awaited
         departures[session.id] = departure
+        if awaited.isEmpty { departure.isComplete.open(with: ()) }
         return nil
     }
 
@@ -61,36 +79,57 @@ struct SessionTransfers: Sendable {
     // MARK: Sessions that go
 
     /// A session is no member of a group any more. Returns what to open.
-    mutating func left(_ session: String, _ group: ExactName, _ left: GroupNode.Machine.Left?) -> Latch<Void>? {
-        guard var departure = departures[session], departure.awaited.remove(group) != nil else { return nil }
-        if let left {
-            departure.memberships.append(
-                .with {
-                    $0.group = group.name
-                    $0.position = .init(left.position)
-                    $0.followsGap = left.followsGap
-                }
-            )
+    ///
+    /// - Parameter isMember: whether it did not want to leave.
+    mutating func left(
+        _ session: String,
+        _ group: ExactName,
+        _ left: GroupNode.Machine.Left?,
+        isMember: Bool
+    ) -> Latch<Void>? {
+        let isAwaited = departures[session]?.awaited?.remove(group) != nil
+        // Its end may not be told of yet.
+        if isMember || isAwaited, let left {
+            departures[session, default: Departure()].memberships[group] = .with {
+                $0.group = group.name
+                $0.position = .init(left.position)
+                $0.followsGap = left.followsGap
+            }
         }
-        departures[session] = departure
-        return departure.awaited.isEmpty ? departure.isComplete : nil
+        guard isAwaited, let departure = departures[session] else { return nil }
+        return departure.awaited?.isEmpty == true ? departure.isComplete : nil
     }
 
-    /// Opens when all groups have said where a session is that goes; nil: it does not.
+    /// Opens when all groups have said where a session is that goes.
     func departure(of session: SessionServerEnd) -> Latch<Void>? { departures[session.id]?.isComplete }
 
-    func memberships(of session: SessionServerEnd) -> [Membership] { departures[session.id]?.memberships ?? [] }
-
-    /// The engine has a session, or it is lost. Returns what to open.
-    mutating func departed(_ session: SessionServerEnd) -> Latch<Void>? {
-        departures.removeValue(forKey: session.id)?.isOver
+    /// The groups of a session that goes.
+    func memberships(of session: SessionServerEnd) -> [Membership] {
+        let left = departures[session.id]?.memberships ?? [:]
+        return Array((unjoined[session.id] ?? [:]).merging(left) { $1 }.values)
     }
 
-    /// Opens when the engine has a session that is over here, and on its way there; nil: it is not.
-    func onItsWay(_ id: SessionID) -> Latch<Void>? { departures["\(id)"]?.isOver }
+    /// The engine has a session, or it is lost.
+    mutating func departed(_ session: SessionServerEnd) {
+        sessions[session.sessionID] = nil
+        departures[session.id] = nil
+        unjoined[session.id] = nil
+    }
 
-    /// Another node asks for a session. Returns false where it is being handed over already.
-    mutating func beginHandOver(_ id: SessionID) -> Bool { handedOver.insert(id).inserted }
+    enum HandOver {
+        case ask(SessionServerEnd)
+        case unknown
+        /// It is on its way here, or asked for already: whoever asks looks again.
+        case noAnswer
+    }
+
+    /// Another node asks for a session. After `ask` say `endHandOver`.
+    ///
+    /// - Parameter isOwn: whether it is this node.
+    mutating func beginHandOver(_ id: SessionID, isOwn: Bool) -> HandOver {
+        if let session = session(id) { return handedOver.insert(id).inserted ? .ask(session) : .noAnswer }
+        return arrivals[id] != nil || !isOwn && searches[id] != nil ? .noAnswer : .unknown
+    }
 
     mutating func endHandOver(_ id: SessionID) { handedOver.remove(id) }
 
@@ -101,7 +140,11 @@ struct SessionTransfers: Sendable {
         searches[claim.credentials.id] = Search(attempt: claim.attempt, bell: bell)
     }
 
-    mutating func endSearch(_ claim: SessionClaim) { searches[claim.credentials.id] = nil }
+    /// - Parameter found: the groups of the session; nil: it was not found.
+    mutating func endSearch(_ claim: SessionClaim, found: [Membership]?) {
+        searches[claim.credentials.id] = nil
+        if let found { arrivals[claim.credentials.id] = Arrival(claim: claim, memberships: found) }
+    }
 
     /// A node has answered. Returns what to ring.
     mutating func answered(_ id: SessionID, attempt: UInt64, _ answer: SessionSearch.Answer) -> Doorbell? {
@@ -113,9 +156,5 @@ struct SessionTransfers: Sendable {
     mutating func takeAnswer(_ claim: SessionClaim) -> SessionSearch.Answer? {
         defer { searches[claim.credentials.id]?.answer = nil }
         return searches[claim.credentials.id]?.answer
-    }
-
-    mutating func found(_ claim: SessionClaim, _ memberships: [Membership]) {
-        arrivals[claim.credentials.id] = (claim, memberships)
     }
 }

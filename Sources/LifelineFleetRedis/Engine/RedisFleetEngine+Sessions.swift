@@ -35,8 +35,17 @@ extension RedisFleetEngine {
         throw RedisError.badReply
     }
 
-    public func confirm(_ session: FleetSession, by node: String, lifetime: Duration) async throws -> Bool {
-        try await run({ $0.confirm }, session, node, lifetime) == .integer(1)
+    public func confirm(
+        _ session: FleetSession,
+        by node: String,
+        lifetime: Duration
+    ) async throws -> FleetConfirmation {
+        switch try await run({ $0.confirm }, session, node, lifetime) {
+        case .integer(1): return .confirmed
+        case .integer(0): return .stale
+        case .integer(-1): return .unknown
+        default: throw RedisError.badReply
+        }
     }
 
     public func forget(_ session: FleetSession, by node: String) async throws {

@@ -43,7 +43,7 @@ struct SessionScripts: Sendable {
         )
         park = RedisScript(
             load + """
-                if found[1] and found[1] ~= node then return 0 end
+                if found[1] and (found[1] ~= node or found[2] > attempt) then return 0 end
                 redis.call('HSET', key, 'node', node, 'attempt', attempt, 'proof', ARGV[3], 'run', '\(run)',
                     'state', ARGV[5])
                 redis.call('PEXPIRE', key, ARGV[4])
@@ -62,6 +62,7 @@ struct SessionScripts: Sendable {
         )
         confirm = RedisScript(
             load + """
+                if not found[1] then return -1 end
                 if found[1] ~= node or found[2] ~= attempt then return 0 end
                 redis.call('HDEL', key, 'state')
                 redis.call('PEXPIRE', key, ARGV[4])

@@ -24,7 +24,7 @@ extension FleetEngineChecks {
             try await expectTake(.state([0, 13, 10, 255]), of: second, by: 1, fleet)
             // The answers may have been lost.
             try await expectTake(.state([0, 13, 10, 255]), of: second, by: 1, fleet)
-            for _ in 1...2 { try await expectConfirmed(true, second, by: 1, fleet) }
+            for _ in 1...2 { try await expectConfirmation(.confirmed, second, by: 1, fleet) }
             try await expectTake(.owned(by: fleet.nodes[1].name), of: session.with(attempt: 3), by: 0, fleet)
             // As is that it was left.
             try await fleet.park([7], session, by: 0)
@@ -37,8 +37,23 @@ extension FleetEngineChecks {
             try await expectTake(.state([1]), of: earlier, by: 0, fleet)
             try await expectTake(.state([1]), of: later, by: 1, fleet)
             try await expectTake(.stale, of: earlier, by: 0, fleet)
-            try await expectConfirmed(false, earlier, by: 0, fleet)
-            try await expectConfirmed(true, later, by: 1, fleet)
+            try await expectConfirmation(.stale, earlier, by: 0, fleet)
+            try await expectConfirmation(.confirmed, later, by: 1, fleet)
+        },
+        FleetEngineCheck("a state that comes late does not take the place of a newer one") { fleet in
+            let session = fleet.session()
+            let again = session.with(attempt: 2)
+            try await fleet.park([1], session, by: 0)
+            // Its client has come back to the same node.
+            try await expectTake(.state([1]), of: again, by: 0, fleet)
+            try await expectConfirmation(.confirmed, again, by: 0, fleet)
+            try await fleet.park([1], session, by: 0)
+            try await expectTake(.owned(by: fleet.nodes[0].name), of: session.with(attempt: 3), by: 1, fleet)
+            try await fleet.park([2], again, by: 0)
+            try await expectTake(.state([2]), of: session.with(attempt: 3), by: 1, fleet)
+        },
+        FleetEngineCheck("what the engine has forgotten is not confirmed") { fleet in
+            try await expectConfirmation(.unknown, fleet.session(), by: 0, fleet)
         },
         FleetEngineCheck("a session that is claimed again stays on its way") { fleet in
             let session = fleet.session()
@@ -94,15 +109,15 @@ extension FleetEngineChecks {
         try expect(take == expected, "A node that asks for a session gets \(take), not \(expected).")
     }
 
-    private static func expectConfirmed(
-        _ expected: Bool,
+    private static func expectConfirmation(
+        _ expected: FleetConfirmation,
         _ session: FleetSession,
         by node: Int,
         _ fleet: CheckedFleet
     ) async throws {
         let name = fleet.nodes[node].name
-        let isConfirmed = try await fleet.engines[node].confirm(session, by: name, lifetime: lifetime)
-        try expect(isConfirmed == expected, "A session that was taken is \(isConfirmed ? "" : "not ")confirmed.")
+        let confirmation = try await fleet.engines[node].confirm(session, by: name, lifetime: lifetime)
+        try expect(confirmation == expected, "A session that was taken is \(confirmation), not \(expected).")
     }
 }
 

@@ -23,6 +23,15 @@ extension SessionEngine {
         }
     }
 
+    /// Has a move that is under way cancel handlers earlier.
+    func hastenMove(cancelling: MonotonicTime, by deadline: MonotonicTime) {
+        change { state, _ in
+            if state.machine.isMoving {
+                _ = state.machine.move(pause: .zero, cancelling: cancelling, by: deadline)
+            }
+        }
+    }
+
     func goOnMoving(_ state: inout State, now: MonotonicTime) {
         guard let moved = state.moved else { return }
         finishWatched(&state, now: now)

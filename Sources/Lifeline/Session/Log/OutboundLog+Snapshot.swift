@@ -58,12 +58,12 @@ extension OutboundLog.Tag {
 
 extension LaneSnapshot {
     /// As many places at most are restored: more than any window has.
-    private static var maximumPlaceCount: UInt64 { 1 << 24 }
+    private static var maximumPlaceCount: UInt64 { 1 << 20 }
 
     /// Whether there can be such a lane: places ascend, what is missing was sent, and no frame is empty.
     var isSound: Bool {
         let first = frames.first?.place ?? next
-        guard first >= 1, first <= next, next - first <= Self.maximumPlaceCount, sentEnd >= first,
+        guard first >= 1, first <= next, next < .max / 2, next - first <= Self.maximumPlaceCount, sentEnd >= first,
             sentEnd <= next
         else { return false }
         var last = first - 1

@@ -148,7 +148,6 @@ extension SessionMachine {
         return snapshot
     }
 
-    /// Whether everything that came in was processed, and nobody waits for a response.
     private var isAtRest: Bool {
         running.isEmpty && requests.count == 0 && inbound.unprocessedSize.frameCount == 0
             && unplacedSize.frameCount == 0 && !hasHeldCalls && !waiting.hasParts
@@ -186,7 +185,8 @@ extension SessionSnapshot {
 }
 
 extension SessionSnapshot {
-    /// The pushes of a session that was lost on its way: what its client may have processed, and what it has not seen.
+    /// The pushes of a session that may be lost on its way. Another server may have taken it nevertheless, so that
+    /// nobody knows what its client gets.
     package var messagesInDoubt: [SessionMessageInDoubt] {
         let sent = ordinary.frames.compactMap { frame -> SessionMessageInDoubt? in
             let push = frame.bytes.withUnsafeBytes { bytes in
@@ -199,18 +199,18 @@ extension SessionSnapshot {
                 method: methods[Int(push.method) - 1].name,
                 delivery: frame.role.details?.delivery ?? .reliable,
                 payload: push.payload,
-                outcome: frame.place < ordinary.sentEnd ? .inDoubt : .unsent
+                outcome: .inDoubt
             )
         }
-        let unsent = waiting.map { push in
+        let others = waiting.map { push in
             SessionMessageInDoubt(
                 method: push.method,
                 delivery: push.details.delivery,
                 payload: push.payload,
-                outcome: .unsent
+                outcome: .inDoubt
             )
         }
-        return sent + unsent
+        return sent + others
     }
 }
 

@@ -29,11 +29,11 @@ extension SessionServer {
             if let (session, claim) = session {
                 session.engine.disconnected(claim)
                 let (now, wasUsed) = (clock.now, session.engine.isUsed)
-                state.withLockedValue { state in
-                    _ = state.registry.disconnected(id, of: session.sessionID, wasUsed: wasUsed, now: now)
+                let isAway = state.withLockedValue { state in
+                    state.registry.disconnected(id, of: session.sessionID, wasUsed: wasUsed, now: now) != nil
                 }
                 armTimer()
-                moveIfDraining(session)
+                if isAway { moveIfDraining(session) }
             }
         }
         let idle = state.withLockedValue { state in
@@ -110,6 +110,7 @@ extension SessionServer {
                 state.registry.storeNotOpened(over: id, hello)
                 state.registry.soughtFor(id, hello)
             }
+            searchEnded(for: id)
         }
         while true {
             let (action, claim) = askRegistry(hello, description, keeping: kept, found, connection, id)
@@ -120,10 +121,9 @@ extension SessionServer {
                 let byteLimit = configuration.maximumStoredByteCount
                 kept = (client, try SessionMachine.Durability(store.id, content, byteLimit: byteLimit))
             case .seek(let claim):
-                // To its end, whatever becomes of the connection or this task: what is found is nowhere else.
-                found = await Task.detached { await self.depot?.find(claim) ?? .nothing }.value
+                found = await search(claim, for: id)
             case .adopt(let credentials, let session):
-                arrived(session)
+                session.arrived()
                 return open(session, credentials, hello, isResumed: true, intake, connection, claim)
             case .endFirst(let session):
                 session.endForNext()

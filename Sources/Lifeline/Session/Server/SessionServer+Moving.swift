@@ -14,19 +14,23 @@ extension SessionServer {
 
     /// Another server asks for a session, as its client is there.
     package func handOver(_ claim: SessionClaim) async -> SessionHandOver {
-        switch state.withLockedValue({ $0.registry.handOver(claim) }) {
+        let (owner, move) = state.withLockedValue { state in
+            (state.registry.handOver(claim), state.moves[claim.credentials.id])
+        }
+        // It is on its way, and perhaps known to nobody for a moment.
+        if let move { return await move.waitUninterrupted() ? .parked : .notNow }
+        return switch owner {
         case .unknown: .unknown
         case .stale: .stale
-        case .session(let session):
-            await move(session, cancelling: clock.now + Self.handlerGrace) ? .parked : .notNow
+        case .session(let session): await self.move(session, cancellingIn: Self.handlerGrace) ? .parked : .notNow
         }
     }
 
-    /// Leaves a session in the depot. Returns whether it is there.
+    /// Leaves a session in the depot. Returns whether it is there. One move at a time: others wait for it.
     ///
-    /// - Parameter cancelling: when handlers of requests are cancelled that go on.
+    /// - Parameter grace: how long handlers of requests may go on before they are cancelled.
     @discardableResult
-    func move(_ session: SessionServerEnd, cancelling: MonotonicTime) async -> Bool {
+    private func move(_ session: SessionServerEnd, cancellingIn grace: Duration) async -> Bool {
         guard let depot, depot.isShared else { return false }
         let parked = Latch<Bool>()
         let (other, claim, pause) = state.withLockedValue { state in
@@ -34,10 +38,10 @@ extension SessionServer {
             if other == nil { state.moves[session.sessionID] = parked }
             return (other, state.registry.claim(of: session.sessionID), state.registry.movePause())
         }
-        let deadline = cancelling + (Self.movePatience - Self.handlerGrace)
+        let now = clock.now
+        let (cancelling, deadline) = (now + grace, now + grace + (Self.movePatience - Self.handlerGrace))
         if let other {
-            // Handlers may be to be cancelled earlier.
-            _ = session.engine.move(pause: pause, cancelling: cancelling, by: deadline)
+            session.engine.hastenMove(cancelling: cancelling, by: deadline)
             return await other.waitUninterrupted()
         }
         var isParked = false
@@ -61,16 +65,17 @@ extension SessionServer {
     /// The server goes away: a session whose client is not there any more waits for it elsewhere.
     func moveIfDraining(_ session: SessionServerEnd) {
         guard depot?.isShared == true, state.withLockedValue({ $0.registry.isDraining }) else { return }
-        Task.detached { await self.move(session, cancelling: self.clock.now + Self.handlerGrace) }
+        Task.detached { await self.move(session, cancellingIn: Self.handlerGrace) }
     }
 
-    /// Leaves all sessions in the depot that can be. Waits until they are there.
+    /// Leaves all sessions in the depot that can be, those that are on their way here among them. Waits until they are
+    /// there.
     func moveAll() async {
         guard depot?.isShared == true else { return }
-        let now = clock.now
+        for search in state.withLockedValue({ Array($0.searches.values) }) { await search.waitUninterrupted() }
         await withDiscardingTaskGroup { tasks in
             for session in sessions {
-                tasks.addTask { await self.move(session, cancelling: now) }
+                tasks.addTask { await self.move(session, cancellingIn: .zero) }
             }
             for move in state.withLockedValue({ Array($0.moves.values) }) {
                 tasks.addTask { _ = await move.waitUninterrupted() }
@@ -78,14 +83,16 @@ extension SessionServer {
         }
     }
 
-    /// Goes on with a session that was found. Nobody else has it any more, so that it has to be kept, whatever becomes of
-    /// the connection.
-    func arrived(_ session: SessionServerEnd) {
-        session.logger.debug("The session has come from another server")
-        for service in services { service.sessionOpened(session) }
-        if state.withLockedValue({ $0.hasEnded }) {
-            Task.detached { await self.move(session, cancelling: self.clock.now) }
-        }
+    /// Looks for a session at other servers.
+    func search(_ claim: SessionClaim, for connection: UInt64) async -> SessionFinding {
+        state.withLockedValue { $0.searches[connection] = Latch() }
+        // To its end, whatever becomes of the connection or this task: what is found is nowhere else.
+        return await Task.detached { await self.depot?.find(claim) ?? .nothing }.value
+    }
+
+    /// What was found is a session of this server, or nothing was found.
+    func searchEnded(for connection: UInt64) {
+        state.withLockedValue { $0.searches.removeValue(forKey: connection) }?.open(with: ())
     }
 }
 

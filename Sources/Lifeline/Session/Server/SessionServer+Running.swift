@@ -116,7 +116,7 @@ extension SessionServer {
 
     /// Leaves the sessions that are left for other servers, cuts the connections, and ends what stays. Waits for handlers.
     private func endAll() async {
-        await moveAll()
+        if !Task.isCancelled { await moveAll() }
         let (connections, sessions, timer) = state.withLockedValue { state in
             state.hasEnded = true
             return (Array(state.connections.values), Array(state.sessions.values), state.timer)

@@ -25,6 +25,8 @@ public final class SessionServer: Sendable {
         var sessions: [SessionID: SessionServerEnd] = [:]
         /// Sessions that go to other servers. Opens with whether they are on their way.
         var moves: [SessionID: Latch<Bool>] = [:]
+        /// Sessions that are looked for at other servers, by the connections of their clients. Opens with the search's end.
+        var searches: [UInt64: Latch<Void>] = [:]
         var connections: [UInt64: any TransportConnection] = [:]
         var lastConnection: UInt64 = 0
         /// Of two connections that claim a session the later claim counts.
@@ -247,7 +249,8 @@ extension SessionServer {
         Task.detached {
             await session.waitUntilOver()
             self.state.withLockedValue { state in
-                state.sessions[id] = nil
+                // It may have come back from another server.
+                if state.sessions[id] === session { state.sessions[id] = nil }
                 state.registry.nothingIsLeft(of: id, session.storeID)
             }
         }

@@ -21,6 +21,8 @@ public final class SessionServerEnd: Sendable {
         var taskCount = 3
         /// Whether handlers of pushes that begin are cancelled at once.
         var cancelsHandlers = false
+        /// Whether services know it.
+        var isTold = false
     }
 
     package let sessionID: SessionID
@@ -166,6 +168,21 @@ extension SessionServerEnd {
         state.withLockedValue { $0.description = description }
     }
 
+    /// It has come from another server, and is kept whether or not its client is still there.
+    func arrived() {
+        logger.debug("The session has come from another server")
+        tellServices()
+    }
+
+    /// Tells services that it begins here, once.
+    private func tellServices() {
+        let isFirst = state.withLockedValue { state in
+            defer { state.isTold = true }
+            return !state.isTold
+        }
+        if isFirst { for service in server.services { service.sessionOpened(self) } }
+    }
+
     /// Its server shuts down, and has cut its connections.
     func shutDown() {
         engine.end(.shutDown)
@@ -259,7 +276,7 @@ extension SessionServerEnd: SessionOwner {
         switch event {
         case .opened(_, let isResumed):
             logger.debug("The session was opened", metadata: ["resumed": "\(isResumed)"])
-            if !isResumed { for service in server.services { service.sessionOpened(self) } }
+            tellServices()
             server.configuration.whenOpened(self, isResumed)
         case .peerViolated(let message):
             logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message.escaped())"])

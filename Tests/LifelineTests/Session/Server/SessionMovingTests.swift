@@ -21,6 +21,7 @@ import Testing
         try await withServer(methods, services: [depot]) { first, clock in
             depot.servers.withLockedValue { $0.append(first) }
             try await withServer(methods, services: [depot]) { second, _ in
+                depot.servers.withLockedValue { $0.append(second) }
                 try await body(first, second, clock)
             }
         }
@@ -34,6 +35,7 @@ import Testing
             #expect(try await before.next().urgentResponse.serial == 1)
             let end = try #require(first.session(named: "anna"))
             try await end.push("t.T/News", TestMessage(number: 1))
+            #expect(try await before.next().push.method == 1)
             // It never acknowledges.
             let after = try await RawSessionClient.connect(to: second, methods: before.methods)
             let back = try await after.resume(welcome) { $0.name = "anna" }.welcome
@@ -166,6 +168,83 @@ import Testing
         }
     }
 
+    /// Clients that leave while the server goes away, and those that stay.
+    @Test func everySessionIsLeftOnce() async throws {
+        for round in 0..<10 {
+            let depot = TestDepot()
+            try await withServer([echo], services: [depot], configure: { $0.drainSpread = .zero }) { server, _ in
+                var clients: [RawSessionClient] = []
+                for number in 1...20 {
+                    let client = try await RawSessionClient.connect(to: server)
+                    _ = try await client.hello { $0.name = "\(number)" }
+                    clients.append(client)
+                }
+                async let shutdown: Void = server.shutdown(gracePeriod: .zero)
+                for client in clients.dropFirst(round) { try? client.socket.reset() }
+                await shutdown
+                #expect(server.sessions.isEmpty)
+            }
+            #expect(depot.count == 20)
+            #expect(depot.parkCount == 20)
+        }
+    }
+
+    /// It finds the session on its way, and gets it from elsewhere or here a moment later.
+    @Test func aClientThatComesBackMeanwhileIsToldToTryAgain() async throws {
+        let (begun, go) = (Event(), Latch<Void>())
+        let slow = SessionMethod.unary("t.T/Slow") { (message: TestMessage, _) async throws -> TestMessage in
+            begun.signal()
+            await go.waitUninterrupted()
+            return message
+        }
+        try await withServers(slow) { first, second, _ in
+            let before = try await RawSessionClient.connect(to: first)
+            let welcome = try await before.hello().welcome
+            try await before.ask("t.T/Slow", serial: 1)
+            try await begun.wait()
+            let there = try await RawSessionClient.connect(to: second, methods: before.methods)
+            async let answer = there.resume(welcome)
+            try await until { first.sessions.first?.engine.isMoving == true }
+            let here = try await RawSessionClient.connect(to: first)
+            #expect(try await here.resume(welcome, attempt: 3).goodbye.code == .draining)
+            go.open(with: ())
+            #expect(try await answer.welcome.resumed)
+            // And back again to where it began.
+            let back = try await RawSessionClient.connect(to: first, methods: before.methods)
+            #expect(try await back.resume(welcome, attempt: 4).welcome.resumed)
+            try await back.ask("t.T/Slow", serial: 2)
+            while try await back.next().urgentResponse.serial != 2 {}
+            #expect(first.sessions.count == 1)
+            #expect(second.sessions.isEmpty)
+        }
+    }
+
+    @Test func aSessionThatEndsMeanwhileDoesNotGo() async throws {
+        let (begun, go) = (Event(), Latch<Void>())
+        let slow = SessionMethod.unary("t.T/Slow") { (message: TestMessage, _) async throws -> TestMessage in
+            begun.signal()
+            await go.waitUninterrupted()
+            return message
+        }
+        let depot = TestDepot()
+        try await withServers(slow, depot: depot) { first, second, _ in
+            let before = try await RawSessionClient.connect(to: first)
+            let welcome = try await before.hello().welcome
+            try await before.ask("t.T/Slow", serial: 1)
+            try await begun.wait()
+            let there = try await RawSessionClient.connect(to: second, methods: before.methods)
+            async let answer = there.resume(welcome)
+            try await until { first.sessions.first?.engine.isMoving == true }
+            first.sessions[0].engine.end(.abandoned)
+            go.open(with: ())
+            #expect(try await answer.goodbye.code == .draining)
+            #expect(depot.parkCount == 0)
+            // Nobody has it any more.
+            let again = try await RawSessionClient.connect(to: second)
+            #expect(try await !again.resume(welcome, attempt: 3).welcome.resumed)
+        }
+    }
+
     @Test func whatCannotBeLeftIsInDoubt() async throws {
         let depot = TestDepot()
         depot.isClosed.withLockedValue { $0 = true }
@@ -184,7 +263,7 @@ import Testing
             try await server.sessions[0].push("t.T/News", TestMessage(number: 2))
             await server.shutdown(gracePeriod: .zero)
         }
-        #expect(inDoubt.all == [.inDoubt, .unsent])
+        #expect(inDoubt.all == [.inDoubt, .inDoubt])
     }
 }
 
@@ -196,7 +275,9 @@ private final class TestDepot: SessionDepot {
     let servers = NIOLockedValueBox<[SessionServer]>([])
     let isClosed = NIOLockedValueBox(false)
     private let parked = NIOLockedValueBox<[SessionID: (SessionClaim, SessionSnapshot)]>([:])
+    private let parks = Notes<SessionID>()
 
+    var parkCount: Int { parks.count }
     var count: Int { parked.withLockedValue { $0.count } }
 
     func begin(_ session: SessionServerEnd, _ claim: SessionClaim) async {}
@@ -218,6 +299,7 @@ private final class TestDepot: SessionDepot {
     func park(_ session: SessionServerEnd, _ claim: SessionClaim, _ snapshot: SessionSnapshot) async -> Bool {
         if isClosed.withLockedValue({ $0 }) { return false }
         parked.withLockedValue { $0[claim.credentials.id] = (claim, snapshot) }
+        parks.add(claim.credentials.id)
         return true
     }
 }
