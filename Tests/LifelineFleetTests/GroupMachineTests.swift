@@ -59,6 +59,8 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         turn.members.filter { $0.member.id == id }.flatMap { turn.messages.filter($0.wants).map(\.offset) }
     }
 
+    private func takeLeft(_ id: Int) -> TestMachine.Left? { machine.takeLeft(id) }
+
     private func takeTurn() -> TestMachine.Turn? { takeWork()?.turn }
 
     @Test func liveMembersGetMessagesTogether() throws {
@@ -369,6 +371,42 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(takeWork()?.gone.count == 1)
         #expect(next(2) == nil)
         #expect(machine.memberCount == 1)
+    }
+
+    @Test func oneThatIsGoneHasAPlace() throws {
+        for id in 1...4 { _ = join(id, from: .now) }
+        receive(1...3)
+        let turn = try #require(takeTurn())
+        // One has got all of the turn, one could not take the second message, one misses some before the next.
+        machine.missed(3)
+        for id in 1...3 { machine.remove(id) }
+        machine.turnEnded(turn, blocked: [(2, 2)])
+        #expect(try #require(takeWork()).gone.sorted() == [1, 2, 3])
+        #expect(takeLeft(1)?.position == GroupPosition(epoch: 1, offset: 3))
+        #expect(takeLeft(2)?.position == GroupPosition(epoch: 1, offset: 1))
+        #expect(takeLeft(3)?.followsGap == true)
+        #expect(takeLeft(1) == nil)
+        // And one that was served when it was removed.
+        receive(4...4)
+        let next = try #require(takeTurn())
+        machine.turnEnded(next, blocked: [(4, 4)])
+        #expect(takeWork()?.served == [4])
+        let (_, serving) = try #require(self.next(4))
+        machine.remove(4)
+        machine.served(4, serving, .sent)
+        #expect(takeLeft(4)?.position == GroupPosition(epoch: 1, offset: 4))
+    }
+
+    /// It was a member until now, so that nothing is history to it.
+    @Test func oneThatReturnsRecoversNothing() throws {
+        receive(1...3)
+        let position = GroupPosition(epoch: 1, offset: 1)
+        let join = machine.join(TestMember(id: 1), from: .after(position), isReturning: true, now: Self.at(0))
+        #expect(join == GroupJoin(position: position, isRecovered: true))
+        #expect(takeWork()?.served == [1])
+        let (_, serving) = try #require(next(1))
+        #expect(serving.message.offset == 2)
+        #expect(!serving.isRecovered && !serving.followsGap)
     }
 
     @Test func oneThatLeavesGetsWhatIsThere() throws {

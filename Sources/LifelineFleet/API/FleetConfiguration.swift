@@ -13,7 +13,7 @@ public struct FleetConfiguration: Sendable {
     }
 
     /// The groups that a session is a member of from its beginning: one for everybody, for example, and one for all
-    /// sessions of its user. Default: none.
+    /// sessions of its user. Asked again where the session comes from another server. Default: none.
     public var automaticGroups: @Sendable (_ session: SessionServerEnd) -> [String] = { _ in [] }
 
     /// In how many groups one session may be. Values below 1 count as 1. Default: 256.
