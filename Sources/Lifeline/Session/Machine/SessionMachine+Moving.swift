@@ -170,10 +170,21 @@ extension SessionGoodbye {
     }
 }
 
+extension LaneSnapshot.Frame {
+    /// Whether its length is that of what follows.
+    fileprivate var isWhole: Bool {
+        bytes.withUnsafeBytes { bytes in
+            guard case .value(let length, let prefix) = Varint.decode(bytes, at: 0) else { return false }
+            return length <= UInt64(Int32.max) && prefix + Int(length) == bytes.count
+        }
+    }
+}
+
 extension SessionSnapshot {
     /// Whether there can be such a session: what comes from elsewhere is looked at before it is built on.
     package var isSound: Bool {
-        ordinary.isSound && urgent.isSound && urgent.frames.allSatisfy { $0.role == .plain }
+        ordinary.isSound && urgent.isSound && urgent.frames.allSatisfy { $0.role == .plain && $0.isWhole }
+            && ordinary.frames.allSatisfy { isSound($0) }
             && methods.count <= MethodNumbers.maximumCount && peerMethods.count <= MethodNumbers.maximumCount
             && Set(methods.map { ExactName($0.name) }).count == methods.count
             && Set(peerMethods.map { ExactName($0.name) }).count == peerMethods.count
@@ -181,6 +192,19 @@ extension SessionSnapshot {
             && received < .max / 2 && urgentReceived < .max / 2
             && peerMethods.allSatisfy { $0.received < .max / 2 && $0.told < .max / 2 }
             && methods.allSatisfy { $0.used < .max / 2 && $0.granted < .max / 2 }
+    }
+
+    /// Whether it is a frame, of a method that was named.
+    private func isSound(_ frame: LaneSnapshot.Frame) -> Bool {
+        guard frame.isWhole else { return false }
+        switch frame.role {
+        case .method, .blank: return true
+        case .plain, .special: break
+        }
+        return frame.bytes.withUnsafeBytes { bytes in
+            guard let (kind, message) = SessionMachine.parsed(bytes) else { return true }
+            return kind != .push && kind != .request || message.method >= 1 && message.method <= methods.count
+        }
     }
 }
 
