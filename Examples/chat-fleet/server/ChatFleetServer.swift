@@ -67,7 +67,7 @@ internal import UnixSignals
         configuration.mayJoin = { group, _ in try ChatRooms.check(group: group) }
         // A page has one room, and may change it.
         configuration.maximumGroupCountPerSession = 4
-        // What somebody who joins late, or was away for long, still gets.
+        // Those who join late, or were away, get these messages.
         configuration.history.maximumCount = 500
         configuration.history.maximumAge = .seconds(86_400)
         return configuration

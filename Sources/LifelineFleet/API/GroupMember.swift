@@ -2,7 +2,7 @@
 public struct GroupMember: Sendable, Hashable {
     /// Tells members apart: sessions with one name are one member.
     public let name: String
-    /// What else is told of the member. What is told of one who is there already may change without an event.
+    /// Further facts about the member, chosen by the application. They may change without an event.
     public let attributes: [String: String]
 
     /// Makes a member.

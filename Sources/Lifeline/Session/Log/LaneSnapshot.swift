@@ -23,7 +23,7 @@ package struct LaneSnapshot: Sendable, Equatable {
         case blank
     }
 
-    /// What was promised of a message, beside that it comes once and in order.
+    /// The key and the time to live of a message.
     package struct Details: Sendable, Equatable {
         package let key: String?
         /// Nil: for ever.

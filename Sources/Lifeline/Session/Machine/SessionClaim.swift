@@ -3,7 +3,7 @@ package struct SessionClaim: Sendable, Equatable {
     package let credentials: SessionCredentials
     /// That of the hello: of two claims the higher one counts.
     package let attempt: UInt64
-    /// Who the client is, as the server found out; nil: nobody in particular.
+    /// The client's identity, as the server has checked it; nil: it has none.
     package let subject: String?
 
     package init(credentials: SessionCredentials, attempt: UInt64, subject: String?) {
@@ -11,7 +11,7 @@ package struct SessionClaim: Sendable, Equatable {
     }
 }
 
-/// What was found of a session that a server does not have.
+/// The result of a search for a session at the other servers.
 package enum SessionFinding: Sendable {
     /// Nobody has it.
     case nothing

@@ -235,7 +235,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         over connection: ConnectionID,
         _ found: SessionFinding?
     ) -> HelloAction? {
-        // What was processed of durable messages is known to the store of one server.
+        // A session with a store stays: only that store knows which durable messages were processed.
         guard configuration.movesSessions, hello.attempt > 0, let known = hello.credentials, entries[known.id] == nil,
             keptStore(of: hello) == nil
         else { return nil }
@@ -272,7 +272,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return SessionClaim(credentials: credentials, attempt: entry.attempt, subject: entry.origin.subject)
     }
 
-    /// Who has a session that another server asks for.
+    /// The answer to another server that asks for a session.
     package enum Owner {
         case session(Session)
         /// It is not here, or not this client's.

@@ -90,7 +90,7 @@ extension SessionServer {
         return await Task.detached { await self.depot?.find(claim) ?? .nothing }.value
     }
 
-    /// What was found is a session of this server, or nothing was found.
+    /// A search is over: a session that was found belongs to this server now.
     func searchEnded(for connection: UInt64) {
         state.withLockedValue { $0.searches.removeValue(forKey: connection) }?.open(with: ())
     }
