@@ -1,8 +1,9 @@
 internal import LifelineCore
 
 // Handlers that do not wait: they run on the loop of the connection, behind the read that has brought what they handle,
-// without a task; in one where that connection is gone. The responses of all of them take one lock. Pushes of a method
-// are handled in order, and so are requests; a push may be handled before a request that came before it.
+// without a task. They get one where that connection is gone, or where another thread still runs what an earlier event
+// asked for. The responses of all of them take one lock. Pushes of a method are handled in order, and so are requests; a
+// push may be handled before a request that came before it.
 extension SessionEngine {
     /// Responses of so many bytes are not put off: 64 KiB. The session counts them once they are sent.
     private static var responseByteCount: Int { 64 << 10 }
