@@ -223,7 +223,19 @@ let lifeline: [Target] = [
         .nioConcurrencyHelpers,
         .nioCore
     ),
-    swift("LifelineTesting", "Lifeline", "LifelineCore", "LifelineFleet", .nioConcurrencyHelpers),
+    .target(name: "CLifelineTesting"),
+    swift(
+        "LifelineTesting",
+        "CLifelineTesting",
+        "Lifeline",
+        "LifelineCore",
+        "LifelineFleet",
+        "LifelineRuntime",
+        "LifelineTransport",
+        .logging,
+        .nioConcurrencyHelpers,
+        .nioCore
+    ),
     swift("SampleServices", "Lifeline", "LifelineProtos"),
     program(
         "LifelineCLI",
@@ -584,7 +596,14 @@ let simulations: [Target] = [
         "LifelineTesting"
     ),
     program("ScenarioSoak", path: "Tests/ScenarioSoak", "LifelineScenarios"),
-    tests("LifelineTestingTests", "LifelineScenarios", "LifelineTesting"),
+    tests(
+        "LifelineTestingTests",
+        "Lifeline",
+        "LifelineProtos",
+        "LifelineScenarios",
+        "LifelineTesting",
+        "SampleServices"
+    ),
 ]
 
 // MARK: - Tests/: other people's programs

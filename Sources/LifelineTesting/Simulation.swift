@@ -17,7 +17,9 @@ public final class Simulation {
     /// Whether lines are added to the trace. Default: true. Without them, a simulation takes about half the time.
     public var isTracing = true
     /// What has happened, a line each, beginning with the time.
-    public private(set) var trace: [String] = []
+    public var trace: [String] { notes.map { "\($0.time) \($0.text)" } }
+    /// The same, as it was noted.
+    private(set) var notes: [(time: MonotonicTime, text: String)] = []
 
     private struct Event {
         let id: EventID
@@ -108,7 +110,7 @@ public final class Simulation {
 
     /// Adds a line to the trace.
     public func note(_ line: @autoclosure () -> String) {
-        if isTracing { trace.append("\(now) \(line())") }
+        if isTracing { notes.append((now, line())) }
     }
 
     /// Where an event is, or would be.

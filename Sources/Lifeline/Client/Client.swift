@@ -233,12 +233,17 @@ package struct ClientEnvironment: Sendable {
         self.metricsFactory = metricsFactory
     }
 
-    /// The real one.
+    /// That of the simulated host on which the task runs; nil where it runs on the real one.
+    @TaskLocal package static var simulatedNetwork: (any ClientNetwork)?
+
+    /// That of the host on which the task runs.
     package init(endpoint: Endpoint, configuration: ClientConfiguration) {
         // Of the way on from a proxy nothing is known here.
         let proxy = try? configuration.connection.proxyServer(for: endpoint)
         let nextHop = endpoint.at(proxy?.address ?? endpoint.address)
-        let watched = configuration.watchesNetwork ? WatchedNetwork(endpoint: nextHop) : nil
+        let watched =
+            configuration.watchesNetwork
+            ? ClientEnvironment.simulatedNetwork ?? WatchedNetwork(endpoint: nextHop) : nil
         self.init(
             transport: NIOTransport.shared.onOneLoop(),
             clock: BootTimeClock(),

@@ -1,17 +1,22 @@
+internal import Glibc
 internal import LifelineCore
 
 // Errors as a transport would report them.
 extension ConnectionError {
+    private static func system(_ code: Code, _ message: String, _ number: CInt) -> ConnectionError {
+        ConnectionError(code: code, message: message, cause: nil, systemErrorNumber: number)
+    }
+
     static var connectionReset: ConnectionError {
-        ConnectionError(code: .closedByPeer, message: "The peer reset the connection.")
+        system(.closedByPeer, "The peer reset the connection.", ECONNRESET)
     }
 
     static var connectionRefused: ConnectionError {
-        ConnectionError(code: .connectFailed, message: "The peer refused the connection.")
+        system(.connectFailed, "The peer refused the connection.", ECONNREFUSED)
     }
 
     static var networkUnreachable: ConnectionError {
-        ConnectionError(code: .connectFailed, message: "There is no route to the peer.")
+        system(.connectFailed, "There is no route to the peer.", ENETUNREACH)
     }
 
     static var certificateRejected: ConnectionError {
@@ -19,11 +24,11 @@ extension ConnectionError {
     }
 
     static var transmissionTimedOut: ConnectionError {
-        ConnectionError(code: .ioError, message: "The peer acknowledged nothing for too long.")
+        system(.ioError, "The peer acknowledged nothing for too long.", ETIMEDOUT)
     }
 
     static var handshakeTimedOut: ConnectionError {
-        ConnectionError(code: .connectFailed, message: "The peer did not answer for too long.")
+        system(.connectFailed, "The peer did not answer for too long.", ETIMEDOUT)
     }
 
     static func violation(_ cause: any Error) -> ConnectionError {

@@ -121,6 +121,11 @@ extension SimulatedStream {
         !isCutOff && ends.allSatisfy { $0.host.passesPackets && $0.host.addressNumber == $0.addressNumber }
     }
 
+    var clientHost: SimulatedHost { ends[0].host }
+
+    /// Whether neither end has forgotten it.
+    var isKnown: Bool { ends.allSatisfy { $0.state == .opening || $0.state == .open } && !isCutOff }
+
     var transitTime: Duration { ends[0].host.randomLatency + ends[1].host.randomLatency }
 
     func sendReset(from side: Side) {

@@ -9,25 +9,35 @@ internal import NIOPosix
 package struct NIOTransport: Transport {
     private let group: any EventLoopGroup
     private let executors: LoopExecutors
+    private let channels: any ChannelMaker
     package let executor: (any TaskExecutor)?
 
     /// Uses the process-wide loops, one for each core.
-    package static let shared = NIOTransport(group: MultiThreadedEventLoopGroup.singleton)
+    private static let process = NIOTransport(group: MultiThreadedEventLoopGroup.singleton)
 
-    package init(group: any EventLoopGroup) {
+    /// That of the simulated host on which the task runs; nil where it runs on the real one.
+    @TaskLocal package static var simulated: NIOTransport?
+
+    /// That of everyone who asks for none in particular.
+    package static var shared: NIOTransport { simulated ?? process }
+
+    package init(group: any EventLoopGroup) { self.init(group: group, channels: SocketChannels()) }
+
+    package init(group: any EventLoopGroup, channels: any ChannelMaker) {
         self.group = group
+        self.channels = channels
         executors = LoopExecutors(group)
         executor = nil
     }
 
-    private init(loop: any EventLoop, of executors: LoopExecutors) {
+    private init(_ transport: NIOTransport, on loop: any EventLoop) {
         group = loop
-        self.executors = executors
+        (executors, channels) = (transport.executors, transport.channels)
         executor = executors[loop]
     }
 
     /// The same with one loop for all connections, the group's next one.
-    package func onOneLoop() -> NIOTransport { NIOTransport(loop: group.next(), of: executors) }
+    package func onOneLoop() -> NIOTransport { NIOTransport(self, on: group.next()) }
 
     /// The loop of the next connection: of `onOneLoop()`, that of all.
     package var loop: any EventLoop { group.next() }
@@ -86,7 +96,13 @@ package struct NIOTransport: Transport {
     ) async throws -> Opened {
         let attempt = ConnectAttempt()
         let outcome = Latch<Result<Opened, any Error>>()
-        try connectChannel(route) { channel in
+        try channels.connect(
+            to: route.proxyAddress ?? route.endpoint.address,
+            on: group,
+            keepalive: route.keepalive,
+            timeout: route.timeout
+        ) { channel in
+            try channel.setConnectionOptions()
             try attempt.begin(channel)
             try initialize(channel, attempt, outcome)
         }.whenComplete { result in
@@ -111,29 +127,6 @@ package struct NIOTransport: Transport {
         }
     }
 
-    private func connectChannel(
-        _ route: Route,
-        initialize: @escaping @Sendable (any Channel) throws -> Void
-    ) throws(ConnectionError) -> EventLoopFuture<any Channel> {
-        var bootstrap = ClientBootstrap(group: group)
-            .connectTimeout(TimeAmount(route.timeout))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.setConnectionOptions()
-                    try initialize(channel)
-                }
-            }
-        switch route.proxyAddress ?? route.endpoint.address {
-        case .tcp(let host, let port):
-            for (option, value) in KeepaliveConfiguration.socketOptions(of: route.keepalive) {
-                bootstrap = bootstrap.channelOption(option, value: value)
-            }
-            return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
-        case .unix(let path):
-            return bootstrap.connect(to: try UnixSocketFile.socketAddress(of: path))
-        }
-    }
-
     package func listen<Receiver: FrameReceiver>(
         on endpoint: Endpoint,
         options: ListenerOptions,
@@ -144,6 +137,7 @@ package struct NIOTransport: Transport {
             options: options,
             group: group,
             executors: executors,
+            channels: channels,
             makeReceiver: makeReceiver
         )
     }

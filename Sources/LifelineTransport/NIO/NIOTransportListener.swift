@@ -2,7 +2,6 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import Logging
 internal import NIOCore
-internal import NIOPosix
 
 /// A listening socket. Accepted connections wait in a queue, which the connection limit bounds.
 final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
@@ -40,6 +39,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         options: ListenerOptions,
         group: any EventLoopGroup,
         executors: LoopExecutors,
+        channels: any ChannelMaker,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws(ConnectionError) -> NIOTransportListener {
         // The marks play no part: the accept handler pauses at the connection limit.
@@ -61,37 +61,29 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         }
         do {
             let acceptor = try await acceptor.get()
-            let backlog = Int32(clamping: max(1, options.backlog))
-            let bootstrap = ServerBootstrap(group: loop, childGroup: group)
-                .serverChannelOption(.backlog, value: backlog)
-                .serverChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(acceptor.value)
-                    }
-                }
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.setConnectionOptions()
-                        let release: @Sendable () -> Void = { loop.execute { acceptor.value.releaseConnection() } }
-                        try initialize(
-                            channel,
-                            receiver: makeReceiver(),
-                            endpoint: endpoint,
-                            options: options.connection,
-                            logger: options.logger,
-                            accepted: accepted,
-                            newcomers: newcomers,
-                            executor: executors[channel.eventLoop],
-                            release: release
-                        )
-                    }
-                }
-            let channel = try await bind(
-                bootstrap,
-                to: endpoint,
-                backlog: backlog,
+            let channel = try await channels.listen(
+                on: endpoint.address,
+                loop: loop,
+                group: group,
+                backlog: Int32(clamping: max(1, options.backlog)),
                 keepalive: options.connection.keepalive
-            )
+            ) { channel in
+                try channel.pipeline.syncOperations.addHandler(acceptor.value)
+            } initializeConnection: { channel in
+                try channel.setConnectionOptions()
+                let release: @Sendable () -> Void = { loop.execute { acceptor.value.releaseConnection() } }
+                try initialize(
+                    channel,
+                    receiver: makeReceiver(),
+                    endpoint: endpoint,
+                    options: options.connection,
+                    logger: options.logger,
+                    accepted: accepted,
+                    newcomers: newcomers,
+                    executor: executors[channel.eventLoop],
+                    release: release
+                )
+            }
             return NIOTransportListener(
                 boundEndpoint: Endpoint(channel.localAddress, spokenToAs: endpoint) ?? endpoint,
                 executor: executors[loop],
@@ -101,33 +93,6 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
             )
         } catch {
             throw ConnectionError(listeningOn: endpoint, failedWith: error)
-        }
-    }
-
-    private static func bind(
-        _ bootstrap: ServerBootstrap,
-        to endpoint: Endpoint,
-        backlog: Int32,
-        keepalive: KeepaliveConfiguration?
-    ) async throws -> any Channel {
-        switch endpoint.address {
-        case .tcp(let host, let port):
-            // The name service may take its time: not on a thread of the concurrency runtime.
-            let address = try await NIOThreadPool.singleton.runIfActive {
-                try SocketAddress.makeAddressResolvingHost(host, port: port)
-            }
-            // On Linux a socket that is accepted has these from the one that listens, without a call for each.
-            var bootstrap = bootstrap.serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            for (option, value) in KeepaliveConfiguration.socketOptions(of: keepalive) {
-                bootstrap = bootstrap.serverChannelOption(option, value: value)
-            }
-            return
-                try await bootstrap
-                // A port whose last connections are in TIME_WAIT can be listened on again.
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .bind(to: address).get()
-        case .unix(let path):
-            return try await bootstrap.withBoundSocket(UnixSocketFile.listen(at: path, backlog: backlog)).get()
         }
     }
 

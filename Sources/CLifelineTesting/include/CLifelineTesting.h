@@ -1,0 +1,37 @@
+#ifndef LIFELINE_TESTING_H
+#define LIFELINE_TESTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Takes the place of what a program asks its process for: the time, randomness, and somewhere to run tasks. Only on
+// threads that run a simulated world; on all others everything is as it was.
+//
+// It works by symbols of the C library and hooks of Swift's runtime, which an executable may replace. So it covers all
+// code of the process: clocks, dates and random numbers of Swift and of C, `Task.sleep`, and tasks that were started
+// without an executor.
+
+/// A world that runs on one thread.
+struct lifeline_world {
+    /// Handed to the functions below.
+    void *context;
+    /// Nanoseconds since the machines of the world were started.
+    int64_t now;
+    /// Nanoseconds from 1970 until then.
+    int64_t start_date;
+    /// Runs a task that has no executor of its own.
+    void (*enqueue)(void *context, void *job);
+    /// Calls a function when a time has come.
+    void (*call_at)(void *context, int64_t time, void (*function)(void *), void *argument);
+    /// Fills memory with random bytes.
+    void (*fill_with_random_bytes)(void *context, void *bytes, size_t count);
+};
+
+/// Has this thread run a world; with a null pointer, none any more.
+void lifeline_set_world(const struct lifeline_world *world);
+
+/// The `context` of the world that this thread runs; null where it runs none.
+void *lifeline_world_context(void);
+
+#endif

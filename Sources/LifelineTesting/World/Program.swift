@@ -1,0 +1,43 @@
+internal import LifelineRuntime
+
+/// A program that runs, or has run, on a host of a world.
+public final class Program<Value: Sendable>: AnyProgram, @unchecked Sendable {
+    private let hostName: String
+    private let end = Latch<Result<Value, any Error>>()
+    var task: Task<Void, Never>?
+    /// Whether somebody waits for its end, and so hears of its failure.
+    private(set) var isWaitedFor = false
+
+    init(on hostName: String) { self.hostName = hostName }
+
+    /// What the program returns.
+    ///
+    /// - Throws: what the program throws; `ProgramKilled` when its process was killed.
+    public var value: Value {
+        get async throws {
+            isWaitedFor = true
+            return try await end.wait().get()
+        }
+    }
+
+    /// Asks the program to end.
+    public func cancel() { task?.cancel() }
+
+    func end(_ result: Result<Value, any Error>) { end.open(with: result) }
+
+    func kill() { end.open(with: .failure(ProgramKilled(host: hostName))) }
+}
+
+/// The process of a program was killed.
+public struct ProgramKilled: Error, Hashable, CustomStringConvertible {
+    /// The name of the host.
+    public let host: String
+
+    public var description: String { "The process on \(host) was killed." }
+}
+
+/// A program of whatever value.
+protocol AnyProgram: AnyObject {
+    func cancel()
+    func kill()
+}

@@ -1,0 +1,276 @@
+internal import Glibc
+internal import LifelineCore
+internal import NIOCore
+
+/// A connection's channel over a simulated stream: what NIO's is over a socket.
+///
+/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamOwner {
+    /// That of its connection.
+    let number: Int
+    private let side: SimulatedStream.Side
+    /// Nil once it is closed.
+    private var stream: SimulatedStream?
+    /// Succeeds when the connection stands.
+    private var connected: EventLoopPromise<any Channel>?
+    private var connectTimer: Scheduled<Void>?
+
+    /// Bytes that have come and were not read by the handlers.
+    private var unread: ArraySlice<UInt8> = []
+    private var hasInputEnded = false
+    private var wantsRead = false
+    private var isReading = false
+    private var receiveAllocator: any RecvByteBufferAllocator = FixedSizeRecvByteBufferAllocator(capacity: 64 << 10)
+    private var allowsHalfClosure = false
+
+    private struct Write {
+        var bytes: ArraySlice<UInt8>
+        let promise: EventLoopPromise<Void>?
+        var isFlushed = false
+    }
+
+    private var writes: [Write] = []
+    private var isOutputClosed = false
+    /// Closing resets the connection.
+    private var resetsOnClose = false
+
+    init(
+        _ side: SimulatedStream.Side,
+        of stream: SimulatedStream,
+        _ process: WorldProcess,
+        parent: (any Channel)? = nil
+    ) {
+        (number, self.side, self.stream) = (stream.number, side, stream)
+        super.init(process, parent: parent)
+        process.add(self)
+    }
+
+    /// As Linux's of clients (ip_local_port_range).
+    var clientPort: Int { 32_768 + number % 28_232 }
+
+    // MARK: Connecting
+
+    /// Connects as a client. On the loop.
+    func connect(timeout: Duration, _ connected: EventLoopPromise<any Channel>) {
+        self.connected = connected
+        connectTimer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) {
+            self.failConnecting(ChannelError.connectTimeout(TimeAmount(timeout)))
+        }
+        stream?.connect(for: self)
+    }
+
+    private func failConnecting(_ error: any Error) {
+        connectTimer?.cancel()
+        connected.take()?.fail(error)
+        close0(error: error, mode: .all, promise: nil)
+    }
+
+    func streamOpened() {
+        onLoop {
+            guard self.isOpen else { return }
+            self.connectTimer?.cancel()
+            self.activate()
+            self.connected.take()?.assumeIsolated().succeed(self)
+        }
+    }
+
+    /// The connection stands.
+    func activate() {
+        isActive = true
+        pipeline.fireChannelActive()
+        if isAutoReading { pipeline.read() }
+    }
+
+    func streamFailed(_ error: ConnectionError) {
+        onLoop {
+            guard self.isOpen else { return }
+            let error = IOError(errnoCode: error.systemErrorNumber ?? ECONNRESET, reason: error.message)
+            if self.connected != nil { return self.failConnecting(error) }
+            self.pipeline.fireErrorCaught(error)
+            self.close0(error: error, mode: .all, promise: nil)
+        }
+    }
+
+    // MARK: Reading
+
+    func streamBecameReadable() { onLoop { self.readOn() } }
+
+    override func read0() {
+        wantsRead = true
+        if !isReading { onLoop { self.readOn() } }
+    }
+
+    /// Hands on what there is, a read at a time, while handlers want more.
+    private func readOn() {
+        guard isActive, !isReading else { return }
+        isReading = true
+        defer { isReading = false }
+        while wantsRead, isActive, let stream, !hasInputEnded {
+            var isEnd = false
+            if unread.isEmpty {
+                let read = stream.read(side)
+                (unread, isEnd) = (read.bytes[...], read.isEnd)
+            }
+            if unread.isEmpty, !isEnd { return }
+            wantsRead = false
+            if unread.isEmpty { return endInput() }
+            var buffer = receiveAllocator.buffer(allocator: allocator)
+            let part = unread.prefix(max(1, buffer.writableBytes))
+            unread = unread.dropFirst(part.count)
+            buffer.writeBytes(part)
+            _ = receiveAllocator.record(actualReadBytes: part.count)
+            pipeline.fireChannelRead(buffer)
+            pipeline.fireChannelReadComplete()
+            if isAutoReading, isActive { pipeline.read() }
+        }
+    }
+
+    private func endInput() {
+        hasInputEnded = true
+        guard allowsHalfClosure else { return close0(error: ChannelError.eof, mode: .all, promise: nil) }
+        pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }
+
+    // MARK: Writing
+
+    override func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard isOpen, !isOutputClosed else {
+            promise?.fail(isOpen ? ChannelError.outputClosed : ChannelError.ioOnClosedChannel)
+            return
+        }
+        let buffer = unwrapData(data, as: ByteBuffer.self)
+        writes.append(Write(bytes: Array(buffer.readableBytesView)[...], promise: promise))
+    }
+
+    override func flush0() {
+        for index in writes.indices { writes[index].isFlushed = true }
+        writeOn()
+    }
+
+    func streamBecameWritable() { onLoop { self.writeOn() } }
+
+    private func writeOn() {
+        while isActive, let stream, let first = writes.first, first.isFlushed {
+            let count = first.bytes.isEmpty ? 0 : stream.write(first.bytes, from: side)
+            writes[0].bytes = first.bytes.dropFirst(count)
+            guard writes[0].bytes.isEmpty else { return }
+            writes.removeFirst().promise?.assumeIsolated().succeed(())
+        }
+    }
+
+    // MARK: Closing
+
+    override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard isOpen else {
+            promise?.fail(ChannelError.alreadyClosed)
+            return
+        }
+        switch mode {
+        case .input:
+            promise?.fail(ChannelError.operationUnsupported)
+        case .output:
+            if isOutputClosed {
+                promise?.fail(ChannelError.outputClosed)
+                return
+            }
+            isOutputClosed = true
+            failWrites(ChannelError.outputClosed)
+            stream?.finishWriting(side)
+            promise?.assumeIsolated().succeed(())
+            pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
+        case .all:
+            connectTimer?.cancel()
+            connected.take()?.fail(error)
+            let wasActive = isActive
+            becomeClosed()
+            process.remove(self)
+            failWrites(ChannelError.ioOnClosedChannel)
+            releaseStream(resetting: resetsOnClose || !wasActive || !unread.isEmpty)
+            promise?.assumeIsolated().succeed(())
+            announceClosed(wasActive: wasActive)
+        }
+    }
+
+    /// The process is killed: the kernel closes what it had open. Nobody in it hears of it.
+    func abandon() { releaseStream(resetting: !unread.isEmpty) }
+
+    private func releaseStream(resetting: Bool) {
+        guard let stream else { return }
+        self.stream = nil
+        if resetting {
+            stream.abort(side)
+        } else {
+            if !stream.hasFinishedWriting(side) { stream.finishWriting(side) }
+            stream.close(side)
+            stream.release(side)
+        }
+    }
+
+    private func failWrites(_ error: any Error) {
+        let failed = writes
+        writes = []
+        for write in failed { write.promise?.fail(error) }
+    }
+
+    // MARK: Options
+
+    override func set<Option: ChannelOption>(_ option: Option, to value: Option.Value) throws {
+        switch (option, value) {
+        case (is ChannelOptions.Types.AllowRemoteHalfClosureOption, let value as Bool):
+            allowsHalfClosure = value
+        case (is ChannelOptions.Types.RecvAllocatorOption, let value as any RecvByteBufferAllocator):
+            receiveAllocator = value
+        default:
+            try super.set(option, to: value)
+        }
+    }
+
+    override func get<Option: ChannelOption>(_ option: Option) throws -> Option.Value {
+        switch option {
+        case is ChannelOptions.Types.AllowRemoteHalfClosureOption:
+            allowsHalfClosure as! Option.Value
+        case is ChannelOptions.Types.BufferedWritableBytesOption:
+            writes.reduce(0) { $0 + $1.bytes.count } as! Option.Value
+        default:
+            try super.get(option)
+        }
+    }
+}
+
+extension SimulatedChannel: SocketOptionProvider {
+    /// Knows what a transport sets: that closing resets the connection.
+    func unsafeSetSocketOption<Value: Sendable>(
+        level: NIOBSDSocket.OptionLevel,
+        name: NIOBSDSocket.Option,
+        value: Value
+    ) -> EventLoopFuture<Void> {
+        if let value = value as? linger { resetsOnClose = value.l_onoff != 0 && value.l_linger == 0 }
+        return eventLoop.makeSucceededVoidFuture()
+    }
+
+    func unsafeSetSocketOption<Value: Sendable>(
+        level: SocketOptionLevel,
+        name: SocketOptionName,
+        value: Value
+    ) -> EventLoopFuture<Void> {
+        unsafeSetSocketOption(
+            level: NIOBSDSocket.OptionLevel(rawValue: CInt(level)),
+            name: NIOBSDSocket.Option(rawValue: CInt(name)),
+            value: value
+        )
+    }
+
+    func unsafeGetSocketOption<Value: Sendable>(
+        level: NIOBSDSocket.OptionLevel,
+        name: NIOBSDSocket.Option
+    ) -> EventLoopFuture<Value> {
+        eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+    }
+
+    func unsafeGetSocketOption<Value: Sendable>(
+        level: SocketOptionLevel,
+        name: SocketOptionName
+    ) -> EventLoopFuture<Value> {
+        eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+    }
+}

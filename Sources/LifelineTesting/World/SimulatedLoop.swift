@@ -1,0 +1,96 @@
+internal import Dispatch
+internal import LifelineCore
+internal import NIOCore
+
+/// The event loop of a process of a world: its tasks are events of the simulation.
+///
+/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+final class SimulatedLoop: EventLoop, @unchecked Sendable {
+    /// Gone with its world: what is still asked of the loop then is dropped.
+    private weak var process: WorldProcess?
+    private let simulation: Simulation
+    /// Whether one of its tasks runs now. The tasks of programs run on the same thread, and beside the loop.
+    private var isRunning = false
+    private var tasks: [UInt64: LoopTask] = [:]
+    private var lastID: UInt64 = 0
+    /// Its world has ended, and time does not go on.
+    private var isOver = false
+
+    private struct LoopTask {
+        let run: () -> Void
+        /// Called in place of `run` where the loop ends first; nil: it runs all the same.
+        var cancel: (() -> Void)?
+    }
+
+    init(_ process: WorldProcess) {
+        self.process = process
+        simulation = process.host.simulation
+    }
+
+    var inEventLoop: Bool { isRunning }
+
+    var now: NIODeadline { .uptimeNanoseconds(UInt64(max(0, simulation.now.nanoseconds))) }
+
+    /// Runs `body` as a task of the loop: now, or behind the one that runs.
+    func run(_ body: @escaping () -> Void) {
+        if isRunning {
+            schedule(at: nil, LoopTask(run: body))
+            return
+        }
+        isRunning = true
+        body()
+        isRunning = false
+    }
+
+    /// Runs `body` as soon as what was asked for before has run.
+    func runSoon(_ body: @escaping () -> Void) { schedule(at: nil, LoopTask(run: body)) }
+
+    @discardableResult
+    private func schedule(at deadline: NIODeadline?, _ task: LoopTask) -> (UInt64, Simulation.EventID?) {
+        lastID += 1
+        let id = lastID
+        tasks[id] = task
+        let time = deadline.map { MonotonicTime(nanoseconds: Int64(clamping: $0.uptimeNanoseconds)) }
+        let event =
+            isOver
+            ? nil
+            : process?.schedule(at: time ?? simulation.now) { [weak self] in
+                guard let self, let task = tasks.removeValue(forKey: id) else { return }
+                run(task.run)
+            }
+        return (id, event)
+    }
+
+    func execute(_ task: @escaping @Sendable () -> Void) { runSoon(task) }
+
+    func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        let promise = makePromise(of: T.self)
+        let (id, event) = schedule(
+            at: deadline,
+            LoopTask {
+                do { promise.assumeIsolated().succeed(try task()) } catch { promise.fail(error) }
+            } cancel: {
+                promise.fail(EventLoopError.shutdown)
+            }
+        )
+        return Scheduled(promise: promise) { [weak self] in
+            guard let self, tasks.removeValue(forKey: id) != nil else { return }
+            if let event { simulation.cancel(event) }
+        }
+    }
+
+    func scheduleTask<T>(in delay: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        scheduleTask(deadline: now + delay, task)
+    }
+
+    /// It ends with its world.
+    func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        execute { callback(EventLoopError.unsupportedOperation) }
+    }
+
+    /// Runs what there is, and calls off what waits for a time: the world has ended.
+    func end() {
+        isOver = true
+        while let id = tasks.keys.min(), let task = tasks.removeValue(forKey: id) { run(task.cancel ?? task.run) }
+    }
+}

@@ -1,0 +1,110 @@
+internal import Foundation
+internal import LifelineCore
+
+/// Plays stories, each on a thread of its own.
+struct StoryRunner: Sendable {
+    let limits: SimulationLimits
+    let story: @Sendable (World) async throws -> Void
+
+    /// How a story went.
+    struct Played: Sendable {
+        let failure: WorldFailure?
+        let faults: [Fault]
+        let notes: [(time: MonotonicTime, text: String)]
+        var trace: [String] { notes.map { "\($0.time) \($0.text)" } }
+    }
+
+    /// - Parameter faults: the numbers of those that happen; nil: all.
+    func play(_ seed: UInt64, _ faults: Set<Int>?, isTracing: Bool) async -> Played {
+        let world = World(seed: seed, limits: limits, keptFaults: faults, isTracing: isTracing)
+        world.begin(story)
+        return await withCheckedContinuation { continuation in
+            // Debug builds need more stack than a thread of Foundation has by default.
+            let thread = Thread {
+                let result = world.run()
+                let failure: WorldFailure? = if case .failure(let failure) = result { failure } else { nil }
+                continuation.resume(
+                    returning: Played(failure: failure, faults: world.plan.happened, notes: world.simulation.notes)
+                )
+            }
+            thread.stackSize = 8 << 20
+            thread.start()
+        }
+    }
+
+    /// Reads `LIFELINE_FAULTS`.
+    static func faults(_ text: String) throws -> Set<Int> {
+        if text == "none" { return [] }
+        return try Set(
+            text.split(separator: ",").map { part in
+                guard let number = Int(part) else {
+                    throw WorldFailure(
+                        "LIFELINE_FAULTS is \(text.escaped()): it takes numbers with commas between, or none."
+                    )
+                }
+                return number
+            }
+        )
+    }
+
+    /// Looks for a shorter story that fails, and says what there is to know.
+    func report(_ failure: WorldFailure, _ seed: UInt64, _ faults: Set<Int>?, name: String) async -> SimulationFailure {
+        let first = await play(seed, faults, isTracing: true)
+        let second = await play(seed, faults, isTracing: true)
+        let isSame = first.trace == second.trace && first.failure == failure
+        var shortest = first
+        var shrunk = faults
+        if isSame, faults == nil {
+            let kept = await fewestFaults(seed, first)
+            shrunk = kept
+            shortest = await play(seed, kept, isTracing: true)
+        }
+        let name = name.prefix { $0 != "(" }
+        let numbers = shrunk.map { $0.sorted().map(String.init).joined(separator: ",") }
+        var lines = ["\(shortest.failure ?? failure)", "Seed \(seed)."]
+        if let numbers {
+            lines[1] += numbers.isEmpty ? " It needs no faults." : " It needs these faults, of \(first.faults.count):"
+        }
+        lines += shortest.faults.map { "  \($0.number), after \($0.time): \($0.text)" }
+        let variable = numbers.map { " LIFELINE_FAULTS=\($0.isEmpty ? "none" : $0)" } ?? ""
+        lines.append("To play it again: LIFELINE_SEED=\(seed)\(variable) swift test --filter \(name)")
+        if !isSame {
+            lines.append(
+                "It is not the same each time: something in it comes from outside the world, such as the address of an "
+                    + "object, a thread, or a file."
+            )
+        }
+        let page = StoryPage(shortest, seed: seed, name: String(name))
+        if let path = page.write() { lines.append("To look at it: \(path)") }
+        lines.append("What happened last:")
+        lines += shortest.trace.suffix(30).map { "  \($0)" }
+        return SimulationFailure(
+            seed: seed,
+            failure: shortest.failure ?? failure,
+            trace: shortest.trace,
+            description: lines.joined(separator: "\n")
+        )
+    }
+
+    /// Takes faults away, half of them, a quarter and so on down to one at a time, while the story fails.
+    private func fewestFaults(_ seed: UInt64, _ played: Played) async -> Set<Int> {
+        var kept = played.faults.map(\.number)
+        var attempts = 0
+        var size = kept.count
+        while size > 0, attempts < 200 {
+            var start = 0
+            while start < kept.count, attempts < 200 {
+                var candidate = kept
+                candidate.removeSubrange(start..<min(start + size, kept.count))
+                attempts += 1
+                if await play(seed, Set(candidate), isTracing: false).failure != nil {
+                    kept = candidate
+                } else {
+                    start += size
+                }
+            }
+            size /= 2
+        }
+        return Set(kept)
+    }
+}

@@ -1,0 +1,268 @@
+internal import LifelineCore
+internal import NIOCore
+internal import Synchronization
+
+/// Machines, programs on them and a network between them, on a clock of their own: a whole system inside a test, of
+/// which everything follows from a seed.
+///
+/// The programs are real ones: `Client`, `withServer`, `SessionClient`, `withSessionServer`, a `Fleet` and all that
+/// uses them run as they are, with their tasks, actors and sleeps. Clocks, dates and random numbers of Swift and of C
+/// are the world's, too. A task that sleeps for an hour costs nothing.
+///
+/// What leaves the world is not simulated: real sockets, files and databases, threads, and `DispatchQueue`. A task that
+/// comes back from there makes the world fail, for its seed would not give the same story again.
+///
+/// It belongs to its thread, on which all of its programs run, a step at a time. The compiler does not see that: hence
+/// `@unchecked`. Use it and its hosts nowhere else.
+public final class World: @unchecked Sendable {
+    /// What everything follows from.
+    public let seed: UInt64
+    /// The machines, in the order in which they were added.
+    public private(set) var hosts: [WorldHost] = []
+    /// What happens to hosts and connections. Default: nothing. What was set before ends.
+    public var faults = Faults() { didSet { plan.begin(faults, in: self) } }
+
+    let simulation: Simulation
+    let network: SimulatedNetwork
+    let plan: FaultPlan
+    private let limits: SimulationLimits
+    private let clock = WorldClock()
+    /// Runs jobs that have no executor of their own.
+    private var looseExecutor: WorldExecutor?
+    private var conditions: [(text: String, holds: () -> Bool)] = []
+    /// The process that runs now; nil: none, or the story itself.
+    private(set) var current: WorldProcess?
+    private(set) var outcome: Result<Void, WorldFailure>?
+    private var closedPorts: [ObjectIdentifier: ClosedPort] = [:]
+    private var streamCount = 0
+    /// Jobs that other threads have enqueued.
+    private let outside = Mutex<(jobs: [(UnownedJob, WorldExecutor)], isOver: Bool)>(([], false))
+
+    /// - Parameter keptFaults: the numbers of those that happen; nil: all.
+    init(seed: UInt64, limits: SimulationLimits, keptFaults: Set<Int>?, isTracing: Bool) {
+        self.seed = seed
+        self.limits = limits
+        simulation = Simulation(seed: seed)
+        simulation.isTracing = isTracing
+        network = SimulatedNetwork(simulation: simulation)
+        plan = FaultPlan(seed: seed, kept: keptFaults)
+        looseExecutor = WorldExecutor(world: self, process: nil)
+    }
+
+    // MARK: For stories
+
+    /// How much time has passed.
+    public var now: Duration { simulation.now - MonotonicTime(nanoseconds: 0) }
+
+    /// Adds a machine. Its name is what others connect to.
+    public func host(_ name: String) -> WorldHost {
+        let host = WorldHost(name, in: self)
+        hosts.append(host)
+        return host
+    }
+
+    /// Adds a line to the trace.
+    public func note(_ text: @autoclosure () -> String) {
+        simulation.note("\(current?.host.name ?? "story"): \(text())")
+    }
+
+    /// What must hold after each step, from now on.
+    ///
+    /// - Parameter text: says what was expected, for the failure's message.
+    public func always(_ text: String, _ condition: @escaping () -> Bool) {
+        conditions.append((text, condition))
+    }
+
+    /// Waits until a condition holds: it is looked at every 10 ms.
+    ///
+    /// - Throws: `WorldFailure` when it does not hold in time; `CancellationError`.
+    public func until(
+        _ text: String,
+        within timeout: Duration = .seconds(60),
+        _ condition: () -> Bool
+    ) async throws {
+        let deadline = now + timeout
+        while !condition() {
+            if now >= deadline { throw WorldFailure("Within \(timeout), this did not come to hold: \(text)") }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// Throws where something does not hold.
+    public func expect(_ condition: Bool, _ text: @autoclosure () -> String) throws {
+        if !condition { throw WorldFailure(text()) }
+    }
+
+    /// Ends the story: it has failed.
+    public func fail(_ text: String) { end(.failure(WorldFailure(text))) }
+
+    // MARK: Running
+
+    /// Whether this thread runs the world.
+    var isCurrent: Bool { WorldClock.context == Unmanaged.passUnretained(self).toOpaque() }
+
+    private func end(_ result: Result<Void, WorldFailure>) {
+        if outcome == nil { outcome = result }
+    }
+
+    /// Has the story's task wait to be run, by `run()` on the world's thread.
+    func begin(_ body: @escaping @Sendable (World) async throws -> Void) {
+        let executor = WorldExecutor(world: self, process: nil)
+        Task(executorPreference: executor) {
+            do {
+                try await body(self)
+                self.end(.success(()))
+            } catch let failure as WorldFailure {
+                self.end(.failure(failure))
+            } catch {
+                self.end(.failure(WorldFailure("\(error)")))
+            }
+        }
+    }
+
+    /// Runs the world on this thread until the story has ended, and then what is left until its programs have.
+    func run() -> Result<Void, WorldFailure> {
+        clock.enter(self)
+        fetchOutsideJobs()
+        while outcome == nil { step() }
+        plan.end()
+        wait(untilEnd: simulation.now + limits.endTime)
+        let result = outcome ?? .success(())
+        outside.withLock { $0 = ([], true) }
+        for host in hosts { host.dismantle() }
+        simulation.cancelAllEvents()
+        looseExecutor = nil
+        clock.leave()
+        return result
+    }
+
+    /// Programs end as their tasks are cancelled; those that do not are left where they stand.
+    private func wait(untilEnd deadline: MonotonicTime) {
+        for host in hosts { host.finish() }
+        var steps = 0
+        while hosts.contains(where: { $0.processes.contains(where: \.runsPrograms) }),
+            let next = simulation.nextEventTime, next <= deadline, steps < limits.endSteps
+        {
+            runNextEvent(at: next)
+            steps += 1
+        }
+    }
+
+    private func step() {
+        if fetchOutsideJobs() {
+            return fail(
+                "A task came back from outside the world: from a real socket, a file, a database, a thread or a "
+                    + "DispatchQueue. What follows would not be the same again."
+            )
+        }
+        guard let next = simulation.nextEventTime else {
+            return fail("Everything waits, and nothing will happen any more.")
+        }
+        if next - MonotonicTime(nanoseconds: 0) > limits.time {
+            return fail("The story has not ended within \(limits.time).")
+        }
+        runNextEvent(at: next)
+        for condition in conditions where !condition.holds() {
+            return fail("This held no more: \(condition.text)")
+        }
+    }
+
+    private func runNextEvent(at time: MonotonicTime) {
+        clock.set(to: time)
+        simulation.runNextEvent()
+    }
+
+    /// Runs `body` in the name of a process.
+    func run(as process: WorldProcess?, _ body: () -> Void) {
+        let previous = current
+        current = process
+        body()
+        current = previous
+    }
+
+    // MARK: Tasks
+
+    /// What the date is ahead of the time that has passed changes.
+    func moveDate(by step: Duration) { clock.moveDate(by: step) }
+
+    /// Has a job run soon. When, up to 20 µs, follows from the seed: so tasks run in any order, and what a program
+    /// does takes time.
+    ///
+    /// - Parameter executor: nil: it has none, and belongs to the process that runs now.
+    func schedule(_ job: UnownedJob, on executor: WorldExecutor?) {
+        let delay = simulation.random.duration(upTo: .microseconds(20))
+        let process = executor == nil ? current : executor?.process
+        guard let executor = executor ?? looseExecutor else { return }
+        schedule(at: simulation.now + delay, as: process) {
+            job.runSynchronously(on: executor.asUnownedTaskExecutor())
+        }
+    }
+
+    /// Runs `body` in the name of a process at a time.
+    func schedule(at time: MonotonicTime, as process: WorldProcess?, _ body: @escaping () -> Void) {
+        if let process {
+            process.schedule(at: time, body)
+        } else {
+            simulation.schedule(at: time) { self.run(as: nil, body) }
+        }
+    }
+
+    /// Another thread has enqueued a job.
+    func enqueueFromOutside(_ job: UnownedJob, on executor: WorldExecutor) {
+        outside.withLock { if !$0.isOver { $0.jobs.append((job, executor)) } }
+    }
+
+    @discardableResult private func fetchOutsideJobs() -> Bool {
+        let jobs = outside.withLock { outside in
+            defer { outside.jobs = [] }
+            return outside.jobs
+        }
+        for (job, executor) in jobs { schedule(job, on: executor) }
+        return !jobs.isEmpty
+    }
+
+    // MARK: Network
+
+    /// 10.0.0.1 is the first host's.
+    func address(of machine: SimulatedHost, port: Int) -> SocketAddress? {
+        guard let index = network.hosts.firstIndex(where: { $0 === machine }) else { return nil }
+        return try? SocketAddress(ipAddress: "10.0.\((index + 1) / 256).\((index + 1) % 256)", port: port)
+    }
+
+    /// What answers on ports of a host on which nothing listens.
+    func closedPort(of host: WorldHost) -> any SimulatedListener {
+        let id = ObjectIdentifier(host)
+        let port = closedPorts[id] ?? ClosedPort(host.machine)
+        closedPorts[id] = port
+        return port
+    }
+
+    func makeStream(to listener: any SimulatedListener, from host: WorldHost) -> SimulatedStream {
+        streamCount += 1
+        let stream = SimulatedStream(number: streamCount, from: host.machine, to: listener)
+        plan.add(stream)
+        simulation.note("\(host.name): connects to \(listener.host.name), connection \(streamCount)")
+        return stream
+    }
+}
+
+/// Why a story has failed.
+public struct WorldFailure: Error, Hashable, CustomStringConvertible {
+    public let description: String
+
+    /// - Parameter description: says what was expected.
+    public init(_ description: String) { self.description = description }
+}
+
+/// How long stories may take.
+public struct SimulationLimits: Sendable, Hashable {
+    /// The most simulated time until a story ends. Default: 10 minutes. Programs that are to finish among many faults
+    /// may need more.
+    public var time = Duration.seconds(600)
+    /// How long programs have to end when the story has: they are cancelled then. Default: 60 s.
+    public var endTime = Duration.seconds(60)
+    /// The same in steps of the simulation. Default: 100,000.
+    public var endSteps = 100_000
+
+    public init() {}
+}

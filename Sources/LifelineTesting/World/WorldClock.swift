@@ -1,0 +1,60 @@
+internal import CLifelineTesting
+internal import LifelineCore
+
+/// What the C library and Swift's runtime are told of a world that this thread runs.
+struct WorldClock {
+    private let world: UnsafeMutablePointer<lifeline_world>
+
+    /// 2030-01-01, 00:00 UTC, in nanoseconds since 1970.
+    private static let startDate: Int64 = 1_893_456_000 * 1_000_000_000
+
+    init() {
+        world = .allocate(capacity: 1)
+        world.initialize(to: lifeline_world())
+    }
+
+    /// The world that this thread runs.
+    static var context: UnsafeMutableRawPointer? { lifeline_world_context() }
+
+    /// On the thread that is to run the world.
+    func enter(_ owner: World) {
+        world.pointee = lifeline_world(
+            context: Unmanaged.passUnretained(owner).toOpaque(),
+            now: owner.simulation.now.nanoseconds,
+            start_date: WorldClock.startDate,
+            enqueue: { context, job in
+                guard let context, let job else { return }
+                let world = Unmanaged<World>.fromOpaque(context).takeUnretainedValue()
+                world.schedule(unsafeBitCast(job, to: UnownedJob.self), on: nil)
+            },
+            call_at: { context, time, function, argument in
+                guard let context, let function else { return }
+                let world = Unmanaged<World>.fromOpaque(context).takeUnretainedValue()
+                world.schedule(at: MonotonicTime(nanoseconds: time), as: world.current) { function(argument) }
+            },
+            fill_with_random_bytes: { context, bytes, count in
+                guard let context, let bytes else { return }
+                let world = Unmanaged<World>.fromOpaque(context).takeUnretainedValue()
+                let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: count)
+                for start in stride(from: 0, to: count, by: 8) {
+                    withUnsafeBytes(of: world.simulation.random.next().littleEndian) { number in
+                        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<min(start + 8, count)])
+                        part.copyMemory(from: UnsafeRawBufferPointer(rebasing: number[..<part.count]))
+                    }
+                }
+            }
+        )
+        lifeline_set_world(world)
+    }
+
+    func set(to time: MonotonicTime) { world.pointee.now = time.nanoseconds }
+
+    /// What is told of the date, and of nothing else.
+    func moveDate(by step: Duration) { world.pointee.start_date += step.saturatedNanoseconds }
+
+    /// The thread runs no world any more. Nothing follows.
+    func leave() {
+        lifeline_set_world(nil)
+        world.deallocate()
+    }
+}

@@ -1,0 +1,82 @@
+internal import LifelineCore
+internal import NIOCore
+
+/// A machine of a world: programs run on it, and reach those of other hosts by `tcp://NAME:PORT`.
+///
+/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+public final class WorldHost: @unchecked Sendable {
+    /// Its name, which other hosts connect to.
+    public let name: String
+    /// Its link to the network, and its sleep.
+    public let machine: SimulatedHost
+    private(set) weak var world: World?
+    /// The last one is the one that runs.
+    private(set) var processes: [WorldProcess] = []
+    /// What is started again after the process was killed.
+    private var service: (@Sendable () async throws -> Void)?
+
+    init(_ name: String, in world: World) {
+        (self.name, self.world) = (name, world)
+        machine = world.network.addHost(name)
+        processes = [WorldProcess(on: self)]
+    }
+
+    var simulation: Simulation { machine.simulation }
+    var process: WorldProcess { processes[processes.count - 1] }
+
+    /// Runs a program on the host: everything of Lifeline that it makes uses the world's network. It begins soon after.
+    ///
+    /// - Returns: the running program. Where it throws and nobody waits for its value, the world fails.
+    @discardableResult
+    public func run<Value: Sendable>(
+        _ program: @escaping @Sendable () async throws -> Value
+    ) -> Program<Value> {
+        let running = Program<Value>(on: name)
+        process.run(running, program)
+        return running
+    }
+
+    /// Runs a program that faults may kill, and that is started again then, as a service manager would.
+    public func serve(_ program: @escaping @Sendable () async throws -> Void) {
+        service = program
+        run(program)
+    }
+
+    /// Kills the process with all its programs, as SIGKILL does: nothing of it runs any more, and the kernel closes its
+    /// connections.
+    ///
+    /// - Parameter restartDelay: when what `serve` was given is started again; nil: it is not.
+    public func kill(restartingAfter restartDelay: Duration? = nil) {
+        simulation.note("\(name): killed")
+        process.kill()
+        processes.append(WorldProcess(on: self))
+        guard let restartDelay, let service else { return }
+        process.schedule(at: simulation.now + restartDelay) {
+            self.simulation.note("\(self.name): started")
+            self.run(service)
+        }
+    }
+
+    /// Whether there is something to be started again after a kill.
+    var isService: Bool { service != nil }
+
+    /// The story has ended: its programs are to end as well.
+    func finish() {
+        service = nil
+        for process in processes { process.finish() }
+    }
+
+    /// The world has ended.
+    func dismantle() {
+        for process in processes { process.dismantle() }
+        processes = []
+    }
+
+    /// The host of a name, as seen from here.
+    func find(_ name: String) -> WorldHost? {
+        switch name {
+        case "127.0.0.1", "localhost", "0.0.0.0", "::", "::1": self
+        default: world?.hosts.first { $0.name == name || world?.address(of: $0.machine, port: 0)?.ipAddress == name }
+        }
+    }
+}
