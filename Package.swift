@@ -593,9 +593,17 @@ let simulations: [Target] = [
         "LifelineCore",
         "LifelineFleet",
         "LifelineProtos",
-        "LifelineTesting"
+        "LifelineTesting",
+        "SampleServices",
+        .nioConcurrencyHelpers
     ),
-    program("ScenarioSoak", path: "Tests/ScenarioSoak", "LifelineScenarios"),
+    program(
+        "ScenarioSoak",
+        path: "Tests/ScenarioSoak",
+        "LifelineScenarios",
+        "LifelineTesting",
+        .nioConcurrencyHelpers
+    ),
     tests(
         "LifelineTestingTests",
         "Lifeline",

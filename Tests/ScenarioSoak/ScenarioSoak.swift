@@ -17,6 +17,7 @@ enum ScenarioSoak {
         case ("--group-scenario", let seed?): exit(GroupSoak.replay(seed) ? 0 : 1)
         case ("--presence-scenarios", let count?): exit(await PresenceSoak.runAll(count, progress: progress) ? 0 : 1)
         case ("--presence-scenario", let seed?): exit(PresenceSoak.replay(seed) ? 0 : 1)
+        case ("--fleet-scenarios", let count?): exit(await FleetSoak.runAll(count) ? 0 : 1)
         case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
         case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
@@ -24,7 +25,7 @@ enum ScenarioSoak {
                 "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
                 "--session-scenario SEED | --durable-scenarios COUNT | --durable-scenario SEED |",
                 "--group-scenarios COUNT | --group-scenario SEED | --presence-scenarios COUNT |",
-                "--presence-scenario SEED | --session-cuts | --hour"
+                "--presence-scenario SEED | --fleet-scenarios COUNT | --session-cuts | --hour"
             )
             exit(64)
         }

@@ -70,10 +70,14 @@ final class FaultPlan {
         streams.append { [weak stream] in stream }
     }
 
-    func end() { generation += 1 }
+    /// Nothing happens any more; what has begun ends by itself.
+    func end() {
+        generation += 1
+        for stream in streams { stream()?.cancelCut() }
+    }
 
     func begin(_ faults: Faults, in world: World) {
-        generation += 1
+        end()
         for host in world.hosts {
             (host.machine.conditions.latency, host.machine.conditions.jitter) = (faults.latency, faults.jitter)
         }

@@ -71,8 +71,13 @@ struct StoryRunner: Sendable {
         if !isSame {
             lines.append(
                 "It is not the same each time: something in it comes from outside the world, such as the address of an "
-                    + "object, a thread, or a file."
+                    + "object, a thread, or a file. Once and then again:"
             )
+            if let place = zip(first.trace, second.trace).enumerated().first(where: { $0.element.0 != $0.element.1 }) {
+                lines += ["  \(place.element.0)", "  \(place.element.1)"]
+            } else {
+                lines += ["  \(first.failure.map { "\($0)" } ?? "passed")", "  \(failure)"]
+            }
         }
         let page = StoryPage(shortest, seed: seed, name: String(name))
         if let path = page.write() { lines.append("To look at it: \(path)") }

@@ -35,6 +35,7 @@ public final class World: @unchecked Sendable {
     private(set) var outcome: Result<Void, WorldFailure>?
     private var closedPorts: [ObjectIdentifier: ClosedPort] = [:]
     private var streamCount = 0
+    private var aliases: [String: [WorldHost]] = [:]
     /// Jobs that other threads have enqueued.
     private let outside = Mutex<(jobs: [(UnownedJob, WorldExecutor)], isOver: Bool)>(([], false))
 
@@ -60,6 +61,9 @@ public final class World: @unchecked Sendable {
         hosts.append(host)
         return host
     }
+
+    /// Gives several hosts one name more, as a load balancer does: who connects to it comes to one of them, at random.
+    public func alias(_ name: String, of hosts: [WorldHost]) { aliases[name] = hosts }
 
     /// Adds a line to the trace.
     public func note(_ text: @autoclosure () -> String) {
@@ -126,6 +130,7 @@ public final class World: @unchecked Sendable {
         fetchOutsideJobs()
         while outcome == nil { step() }
         plan.end()
+        simulation.isTracing = false
         wait(untilEnd: simulation.now + limits.endTime)
         let result = outcome ?? .success(())
         outside.withLock { $0 = ([], true) }
@@ -228,6 +233,9 @@ public final class World: @unchecked Sendable {
         guard let index = network.hosts.firstIndex(where: { $0 === machine }) else { return nil }
         return try? SocketAddress(ipAddress: "10.0.\((index + 1) / 256).\((index + 1) % 256)", port: port)
     }
+
+    /// A host of several that have this name together.
+    func alias(_ name: String) -> WorldHost? { aliases[name]?.randomElement(using: &simulation.random) }
 
     /// What answers on ports of a host on which nothing listens.
     func closedPort(of host: WorldHost) -> any SimulatedListener {

@@ -76,7 +76,9 @@ public final class WorldHost: @unchecked Sendable {
     func find(_ name: String) -> WorldHost? {
         switch name {
         case "127.0.0.1", "localhost", "0.0.0.0", "::", "::1": self
-        default: world?.hosts.first { $0.name == name || world?.address(of: $0.machine, port: 0)?.ipAddress == name }
+        default:
+            world?.alias(name)
+                ?? world?.hosts.first { $0.name == name || world?.address(of: $0.machine, port: 0)?.ipAddress == name }
         }
     }
 }
