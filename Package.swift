@@ -610,7 +610,8 @@ let simulations: [Target] = [
         "LifelineProtos",
         "LifelineScenarios",
         "LifelineTesting",
-        "SampleServices"
+        "SampleServices",
+        .nioConcurrencyHelpers
     ),
 ]
 

@@ -40,7 +40,9 @@ extension ConnectionConfiguration {
         for endpoint: Endpoint,
         carrying types: CarriedTypes
     ) async throws -> ConnectionOptions {
-        try await withTaskExecutorPreference(globalConcurrentExecutor) {
+        // A simulated world has no other threads.
+        if NIOTransport.simulated != nil { return try addingLayers(to: options, for: endpoint, carrying: types) }
+        return try await withTaskExecutorPreference(globalConcurrentExecutor) {
             try addingLayers(to: options, for: endpoint, carrying: types)
         }
     }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LifelineCore
 internal import NIOCore
 internal import Synchronization
@@ -161,6 +162,9 @@ public final class World: @unchecked Sendable {
             )
         }
         guard let next = simulation.nextEventTime else {
+            // A moment of real time, for what may be about to come from outside.
+            for _ in 0..<100 where outside.withLock({ $0.jobs.isEmpty }) { usleep(1_000) }
+            if outside.withLock({ !$0.jobs.isEmpty }) { return }
             return fail("Everything waits, and nothing will happen any more.")
         }
         if next - MonotonicTime(nanoseconds: 0) > limits.time {
