@@ -230,6 +230,7 @@ let lifeline: [Target] = [
         "Lifeline",
         "LifelineCore",
         "LifelineFleet",
+        "LifelineMessages",
         "LifelineRuntime",
         "LifelineTransport",
         .logging,

@@ -80,6 +80,16 @@ package final class SimulatedSessionStore {
         pending.append(Pending(due: now + duration(), work: work, peer: peer, failure: failure(work), done: done))
     }
 
+    func removeGroups(addedUntil date: Int64, except kept: Set<SessionStoreID>) -> Int {
+        var count = 0
+        for (name, peer) in peers where !(name.map(kept.contains) ?? false) {
+            let old = peer.groups.filter { $0.added <= date }
+            count += old.reduce(0) { $0 + $1.count }
+            peers[name]?.groups.removeAll { $0.added <= date }
+        }
+        return count
+    }
+
     /// Does what is due.
     package func advanced(to now: MonotonicTime) {
         while let index = pending.indices.filter({ pending[$0].due <= now }).min(by: {

@@ -1,6 +1,6 @@
 /// Runs the tasks of a process, or those of the story itself, as events of the simulation.
 ///
-/// Unchecked: other threads may `enqueue`, which leaves their jobs to be fetched. Only the world's thread uses the rest.
+/// Unchecked: other threads may `enqueue`, which leaves jobs to be fetched. Only the world's thread uses the rest.
 final class WorldExecutor: TaskExecutor, @unchecked Sendable {
     private weak var world: World?
     /// Nil: the story's.

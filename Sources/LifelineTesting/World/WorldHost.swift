@@ -12,6 +12,7 @@ public final class WorldHost: @unchecked Sendable {
     private(set) weak var world: World?
     /// The last one is the one that runs.
     private(set) var processes: [WorldProcess] = []
+    private var disks: [any WorldDisk] = []
     /// What is started again after the process was killed.
     private var service: (@Sendable () async throws -> Void)?
 
@@ -42,6 +43,13 @@ public final class WorldHost: @unchecked Sendable {
         run(program)
     }
 
+    /// Makes a database on the host's disk, once for all of its processes: it outlives their kills.
+    public func database<Content: Sendable>(_ content: Content) -> WorldDatabase<Content> {
+        let database = WorldDatabase(content, on: self)
+        disks.append(database)
+        return database
+    }
+
     /// Kills the process with all its programs, as SIGKILL does: nothing of it runs any more, and the kernel closes its
     /// connections.
     ///
@@ -49,6 +57,7 @@ public final class WorldHost: @unchecked Sendable {
     public func kill(restartingAfter restartDelay: Duration? = nil) {
         simulation.note("\(name): killed")
         process.kill()
+        for disk in disks { disk.processWasKilled() }
         processes.append(WorldProcess(on: self))
         guard let restartDelay, let service else { return }
         process.schedule(at: simulation.now + restartDelay) {

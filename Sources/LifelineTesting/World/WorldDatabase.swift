@@ -1,0 +1,148 @@
+public import Lifeline
+internal import LifelineCore
+internal import LifelineMessages
+
+/// A database on the disk of a host: what was committed to it is there after the process was killed. One that was being
+/// committed then is there as a whole, or not at all.
+///
+/// It stands for the database of a program, and holds any value. It is a store of sessions as well
+/// (`SessionServerConfiguration.store`, `SessionClientConfiguration.store`), for durable messages, and can mark one as
+/// processed in a transaction of the program's own.
+///
+/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Sendable {
+    private let host: WorldHost
+    private let sessions: SimulatedSessionStore
+    /// What was committed.
+    public private(set) var content: Content
+    /// How long a commit takes at most. Default: 5 ms.
+    public var longestCommit = Duration.milliseconds(5)
+    /// What is being committed.
+    private var commit: (() -> Void)?
+    /// Those whose transactions wait for the one that runs.
+    private var line: [CheckedContinuation<Void, Never>] = []
+    private var isBusy = false
+    /// Counts kills: what a killed process does with it when its tasks are ended counts no more.
+    private var generation = 0
+
+    init(_ content: Content, on host: WorldHost) {
+        (self.content, self.host) = (content, host)
+        sessions = SimulatedSessionStore(id: .random())
+        sessions.duration = { [weak self] in self?.commitTime() ?? .zero }
+    }
+
+    /// Changes the content, after the transactions that were begun before. Returns when the change is on the disk.
+    ///
+    /// - Parameters:
+    ///   - message: is marked as processed with the change: `SessionContext.durableMessage`. The handler of a call
+    ///     returns the reply from the transaction, and then from itself.
+    ///   - body: nothing is changed where it throws.
+    /// - Throws: what `body` throws; `SessionError` when the reply cannot be encoded; `CancellationError` when the task
+    ///   was cancelled before.
+    public func transaction<Value: Sendable>(
+        marking message: SessionDurableMessage? = nil,
+        _ body: @Sendable (inout Content) throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        let generation = generation
+        await waitForTurn()
+        defer { if generation == self.generation { endTurn() } }
+        var changed = content
+        let value = try body(&changed)
+        let reply = try (value as? any DelimitedMessage).flatMap { reply in
+            try message.flatMap { $0.isCall ? try $0.replyBytes(reply) : nil }
+        }
+        let result = changed
+        commit = { [unowned self] in
+            content = result
+            if let message { sessions.mark(message.number, of: message.sender, reply: reply) }
+        }
+        await wait(commitTime())
+        guard generation == self.generation else { throw CancellationError() }
+        commit.take()?()
+        message?.wasMarked()
+        return value
+    }
+
+    private func waitForTurn() async {
+        if isBusy { await withCheckedContinuation { line.append($0) } }
+        isBusy = true
+    }
+
+    private func endTurn() {
+        isBusy = !line.isEmpty
+        if isBusy { line.removeFirst().resume() }
+    }
+
+    private func commitTime() -> Duration { host.simulation.random.duration(upTo: longestCommit) }
+
+    /// Waits, whether or not the task is cancelled: a disk does not stop.
+    private func wait(_ time: Duration) async {
+        await withCheckedContinuation { continuation in
+            host.process.schedule(at: host.simulation.now + time) { continuation.resume() }
+        }
+    }
+
+    /// The process of the host was killed.
+    func processWasKilled() {
+        generation += 1
+        if Bool.random(using: &host.simulation.random) { commit?() }
+        commit = nil
+        _ = sessions.killed { Bool.random(using: &host.simulation.random) }
+        (line, isBusy) = ([], false)
+    }
+}
+
+/// What is told that the process of its host was killed.
+protocol WorldDisk: AnyObject {
+    func processWasKilled()
+}
+
+extension WorldDatabase: SessionStore {
+    public var id: SessionStoreID { sessions.id }
+
+    private func perform(
+        _ work: SessionMachine.StoreWork,
+        for peer: SessionStoreID?
+    ) async throws(StoreError) -> [SessionStoreGroup] {
+        let result = await withCheckedContinuation { continuation in
+            sessions.begin(work, for: peer, now: host.simulation.now) { result, _ in
+                continuation.resume(returning: result)
+            }
+            advanceLater()
+        }
+        return try result.get()
+    }
+
+    private func advanceLater() {
+        guard let due = sessions.nextDeadline else { return }
+        host.process.schedule(at: due) { [self] in
+            sessions.advanced(to: host.simulation.now)
+            advanceLater()
+        }
+    }
+
+    public func content(for peer: SessionStoreID?) async throws(StoreError) -> SessionStoreContent {
+        sessions.content(for: peer)
+    }
+
+    /// `byteCount` is what Lifeline asks for, always the same.
+    public func groups(
+        for peer: SessionStoreID?,
+        from number: UInt64,
+        byteCount: Int
+    ) async throws(StoreError) -> [SessionStoreGroup] {
+        try await perform(.read(from: number), for: peer)
+    }
+
+    public func commit(_ changes: SessionStoreChanges, for peer: SessionStoreID?) async throws(StoreError) {
+        _ = try await perform(.commit(changes), for: peer)
+    }
+
+    public func removeGroups(
+        addedUntil date: Int64,
+        except peers: Set<SessionStoreID>
+    ) async throws(StoreError) -> Int {
+        sessions.removeGroups(addedUntil: date, except: peers)
+    }
+}
