@@ -842,7 +842,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         public init() { _message = Self._emptyMessage }
     }
 
-    /// What was promised of a message, beside that it comes once and in order.
+    /// Why a message that the client has not got may be left out: a newer one has its key, or its time is over.
     public struct Promise: LifelineMessages.Message {
         public var key: String {
             get { _message.pointee.has_key_case.rawValue == 1 ? _message.untyped.string(_message.pointee.key) : "" }

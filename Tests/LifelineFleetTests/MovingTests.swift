@@ -50,8 +50,11 @@ import Testing
         }
     }
 
-    private func client(of relay: CuttingRelay) -> (Endpoint, SessionClientConfiguration) {
-        var configuration = SessionClientConfiguration.named("a")
+    private func client(
+        of relay: CuttingRelay,
+        named name: String = "a"
+    ) -> (Endpoint, SessionClientConfiguration) {
+        var configuration = SessionClientConfiguration.named(name)
         configuration.client.backoff.initialDelay = .milliseconds(1)
         configuration.client.backoff.maximumAttempts = nil
         return (.tcp(host: "127.0.0.1", port: UInt16(relay.port)), configuration)
@@ -154,6 +157,53 @@ import Testing
                 #expect(try await take(1, news).texts == ["new"])
             }
         }
+    }
+
+    /// Later clients of it begin at once.
+    @Test func aDeadServerIsWaitedForOnce() async throws {
+        let engine = MemoryFleetEngine()
+        let clock = ManualClock()
+        let second = Fleet(
+            engine: engine,
+            nodeName: nil,
+            configuration: FleetConfiguration(),
+            logger: Logger(label: "fleet"),
+            clock: clock
+        )
+        let fleets = [Fleet(engine: engine), second]
+        try await withServers(fleets) { servers, ports, relay in
+            try await CuttingRelay.run(to: ports[0], nextCut: { nil }) { otherRelay in
+                let (first, second) = (client(of: relay), client(of: otherRelay, named: "b"))
+                try await withSessionClient(to: first.0, configuration: first.1) { client in
+                    try await withSessionClient(to: second.0, configuration: second.1) { other in
+                        try await settle(servers, client, "a")
+                        try await settle(servers, other, "b")
+                        engine.detach(fleets[0].nodeName)
+                        relay.redirect(to: ports[1])
+                        relay.reset()
+                        let begin = clock.now
+                        try await until {
+                            if let time = clock.nextWakeUp { clock.advance(to: time) }
+                            return servers[1].session(named: "a") != nil
+                        }
+                        let end = clock.now
+                        #expect(end - begin >= .milliseconds(500))
+                        otherRelay.redirect(to: ports[1])
+                        otherRelay.reset()
+                        _ = try await servers[1].session(of: "b")
+                        #expect(clock.now == end)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until a client knows the session that it has at the first server.
+    private func settle(_ servers: [SessionServer], _ client: SessionClient, _ name: String) async throws {
+        let news = Sample_Room_V1_RoomClient(client).news.withMetadata
+        let session = try await servers[0].session(of: name)
+        try await session.push(Pushes.news.name, News.with { $0.text = "hello" })
+        #expect(try await take(1, news).texts == ["hello"])
     }
 
     /// Has a client come from the first server to the second one, and checks that its session goes on there.

@@ -1,3 +1,4 @@
+import Lifeline
 import LifelineCore
 import LifelineFleet
 import Testing
@@ -5,20 +6,49 @@ import Testing
 /// What is asked for a session that is at another node, and what comes of it.
 @Suite final class SessionSearchTests {
     private var search = SessionSearch(now: SessionSearchTests.at(0))
+    private var silentNodes = SilentNodes(lifetime: .seconds(10))
 
     private static func at(_ milliseconds: Int) -> MonotonicTime {
         MonotonicTime(nanoseconds: 0) + .milliseconds(milliseconds)
     }
 
+    private static let terms = SessionTerms(
+        window: SessionWindow(frameCount: 1, byteCount: 1),
+        credit: 1,
+        maximumRequestCount: 1,
+        maximumFrameLength: 1
+    )
+    /// A state that this node can go on with.
+    private let snapshot = SessionSnapshot(
+        peerTerms: terms,
+        ownTerms: terms,
+        ordinary: LaneSnapshot(next: 0, sentEnd: 0, frames: []),
+        urgent: LaneSnapshot(next: 0, sentEnd: 0, frames: []),
+        waiting: [],
+        methods: [],
+        peerMethods: [],
+        received: 7,
+        urgentReceived: 0,
+        peerReceived: 0
+    )
+
     private func took(_ take: FleetTake, at time: Int = 0) -> SessionSearch.Step {
-        search.took(take, now: Self.at(time))
+        var found: SessionSnapshot?
+        if case .state = take { found = snapshot }
+        return search.took(take, found, now: Self.at(time))
     }
 
     private func told(_ isHeard: Bool, at time: Int = 0) -> SessionSearch.Step {
-        search.told(isHeard: isHeard, now: Self.at(time))
+        search.told(isHeard: isHeard, &silentNodes, now: Self.at(time))
     }
 
-    private func waited(_ answer: SessionSearch.Answer?, at time: Int = 0) -> SessionSearch.Step {
+    /// Begins another search, which comes to a node that has the session.
+    private func searchAgain(at time: Int, owner: String = "a") {
+        search = SessionSearch(now: Self.at(time))
+        #expect(took(.owned(by: owner), at: time) == .ask(node: owner))
+    }
+
+    private func waited(_ answer: SessionHandOver?, at time: Int = 0) -> SessionSearch.Step {
         search.waited(answer, now: Self.at(time))
     }
 
@@ -31,7 +61,7 @@ import Testing
 
     @Test func aStateIsConfirmedBeforeItIsUsed() {
         #expect(took(.state([1])) == .confirm)
-        #expect(search.confirmed(.confirmed) == .end(.taken))
+        #expect(search.confirmed(.confirmed) == .end(.snapshot(snapshot)))
     }
 
     @Test func aStateThatAnotherNodeHasAskedForSinceIsItsOwn() {
@@ -46,7 +76,7 @@ import Testing
     }
 
     @Test func aStateThatThisNodeCannotReadStaysInTheEngine() {
-        #expect(search.took(.state([1]), isReadable: false, now: Self.at(0)) == .end(.nothing))
+        #expect(search.took(.state([1]), nil, now: Self.at(0)) == .end(.nothing))
     }
 
     @Test func theNodeThatHasItIsAskedAndThenTheEngineAgain() {
@@ -80,6 +110,65 @@ import Testing
         #expect(told(false, at: 0) == .wait(until: Self.at(100)))
         #expect(took(.owned(by: "b"), at: 1_500) == .ask(node: "b"))
         #expect(told(false, at: 1_500) == .wait(until: Self.at(1_600)))
+    }
+
+    /// A server that was killed had many sessions.
+    @Test func aNodeThatIsDeadIsNotWaitedForAgain() {
+        searchAgain(at: 0)
+        _ = told(false, at: 0)
+        #expect(told(false, at: 500) == .end(.nothing))
+        searchAgain(at: 600)
+        #expect(told(false, at: 600) == .end(.nothing))
+        searchAgain(at: 600, owner: "b")
+        #expect(told(false, at: 600) == .wait(until: Self.at(700)), "that is another one")
+    }
+
+    /// All that asked when it was killed hear of it at once.
+    @Test func theEndOfOneSearchIsThatOfTheOthers() {
+        searchAgain(at: 0)
+        _ = told(false, at: 0)
+        var other = SessionSearch(now: Self.at(450))
+        #expect(other.took(.owned(by: "a"), now: Self.at(450)) == .ask(node: "a"))
+        #expect(other.told(isHeard: false, &silentNodes, now: Self.at(450)) == .wait(until: Self.at(550)))
+        #expect(told(false, at: 500) == .end(.nothing))
+        #expect(other.waited(nil, now: Self.at(550)) == .take)
+        #expect(other.took(.owned(by: "a"), now: Self.at(550)) == .ask(node: "a"))
+        #expect(other.told(isHeard: false, &silentNodes, now: Self.at(550)) == .end(.nothing))
+    }
+
+    @Test(arguments: ["it listens", "it asks", "its lease has ended", "the engine was lost"])
+    func aDeadNodeMayComeBack(_ what: String) {
+        searchAgain(at: 0)
+        _ = told(false, at: 0)
+        #expect(told(false, at: 500) == .end(.nothing))
+        switch what {
+        case "it listens":
+            searchAgain(at: 600)
+            #expect(told(true, at: 600) == .wait(until: Self.at(850)))
+        case "it asks": silentNodes.heard("a")
+        case "the engine was lost": silentNodes.engineWasLost()
+        default:
+            searchAgain(at: 10_499)
+            #expect(told(false, at: 10_499) == .end(.nothing))
+        }
+        searchAgain(at: 10_500)
+        #expect(told(false, at: 10_500) == .wait(until: Self.at(10_600)))
+    }
+
+    @Test func notMoreThanSomeDeadNodesAreRemembered() {
+        for number in 0...SilentNodes.maximumCount { silentNodes.foundSilent("\(number)", now: Self.at(number)) }
+        let now = Self.at(SilentNodes.maximumCount)
+        #expect(!silentNodes.contains("0", now: now))
+        #expect((1...SilentNodes.maximumCount).allSatisfy { silentNodes.contains("\($0)", now: now) })
+    }
+
+    /// The nodes come back to an engine one after the other.
+    @Test func anEngineThatFailsSaysNothingOfNodes() {
+        searchAgain(at: 0)
+        _ = told(false, at: 0)
+        #expect(failed(at: 400) == .wait(until: Self.at(500)))
+        #expect(told(false, at: 500) == .wait(until: Self.at(600)))
+        #expect(told(false, at: 1_000) == .end(.nothing))
     }
 
     @Test func whatTheNodeThatHasItDoesNotHaveIsLost() {

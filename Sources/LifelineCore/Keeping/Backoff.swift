@@ -1,5 +1,8 @@
 /// How many attempts to connect are left, and how long to wait before the next one.
 package struct Backoff: Sendable {
+    /// The shortest delay after the first goodbye, in nanoseconds: 0.1 s. Another server takes the client meanwhile.
+    private static let firstGoodbyeDelay = 1e8
+
     private let initialDelay: Double
     private let factor: Double
     private let jitter: Double
@@ -8,6 +11,8 @@ package struct Backoff: Sendable {
     private var generator: SplitMix64
     /// The next retry's delay before jitter, in nanoseconds.
     private var baseDelay: Double
+    /// The shortest delay after the next goodbye, before jitter, in nanoseconds.
+    private var goodbyeDelay: Double
     /// Attempts begun since the budget was fresh.
     package private(set) var attemptsUsed = 0
 
@@ -22,6 +27,7 @@ package struct Backoff: Sendable {
         self.maximumAttempts = max(configuration.maximumAttempts ?? .max, 1)
         self.generator = SplitMix64(seed: seed)
         self.baseDelay = initialDelay
+        self.goodbyeDelay = min(Self.firstGoodbyeDelay, initialDelay)
     }
 
     /// An attempt begins.
@@ -33,6 +39,7 @@ package struct Backoff: Sendable {
     package mutating func refill() {
         attemptsUsed = 0
         baseDelay = initialDelay
+        goodbyeDelay = min(Self.firstGoodbyeDelay, initialDelay)
     }
 
     /// What to do when the last attempt has failed or its connection is lost.
@@ -49,9 +56,21 @@ package struct Backoff: Sendable {
     package mutating func attemptEnded() -> NextAction {
         if attemptsUsed == 0 { return .connect }
         if attemptsUsed >= maximumAttempts { return .giveUp }
-        let delay = baseDelay * (1 + Double.random(in: -jitter...jitter, using: &generator))
-        baseDelay = min(baseDelay * factor, cap)
+        defer { baseDelay = min(baseDelay * factor, cap) }
+        return .wait(withJitter(baseDelay))
+    }
+
+    /// The last attempt has ended with a goodbye of the peer, which is no failure, so that it does not count. Returns
+    /// the shortest delay before the next one. It grows, as a peer may say goodbye to every connection.
+    package mutating func attemptDismissed() -> Duration {
+        if attemptsUsed == 0 { return .zero }
+        attemptsUsed -= 1
+        defer { goodbyeDelay = min(goodbyeDelay * factor, cap) }
+        return withJitter(goodbyeDelay)
+    }
+
+    private mutating func withJitter(_ delay: Double) -> Duration {
         // At most twice 365 days, so that it fits.
-        return .wait(.nanoseconds(Int64(delay)))
+        .nanoseconds(Int64(delay * (1 + Double.random(in: -jitter...jitter, using: &generator))))
     }
 }

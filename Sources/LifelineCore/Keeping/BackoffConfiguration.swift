@@ -19,7 +19,7 @@ public struct BackoffConfiguration: Sendable, Hashable {
     public var cap = Duration.seconds(30)
 
     /// How many attempts are made in a row without a stable connection between them; nil: without end. Default: 4,
-    /// over about 7 s. At least 1.
+    /// over about 7 s. At least 1. One whose connection ends with the server's goodbye does not count.
     ///
     /// Giving up is a state, not an end: the network's return or a wish to reconnect starts with a fresh budget.
     public var maximumAttempts: Int? = 4

@@ -115,8 +115,7 @@ extension ClientMachine {
 
     /// The peer goes away, and asks for so long a pause before the next attempt.
     package mutating func peerLeaving(pause: Duration, now: MonotonicTime) {
-        let now = manager.observe(now)
-        manager.pauseRequested(until: now + min(pause, maximumPause))
+        manager.pauseRequested(for: min(pause, maximumPause), now: now)
     }
 
     /// `nextDeadline` has come; calling it early does no harm.

@@ -59,14 +59,15 @@ extension ConnectionManager {
         }
     }
 
-    /// The peer goes away, and wants no attempt before `end`. The network's return and `reconnectRequested` cut that
-    /// short.
-    package mutating func pauseRequested(until end: MonotonicTime) {
+    /// The peer says goodbye, and wants no attempt before the end of a pause. The network's return and
+    /// `reconnectRequested` cut that short.
+    package mutating func pauseRequested(for pause: Duration, now: MonotonicTime) {
+        let end = observe(now) + pause
         switch machine {
         case .connecting, .ready:
             pauseEnd = end
         case .backingOff(let until):
-            // The connection's end was noticed first.
+            // The connection's end was noticed first, and counts as a failure.
             machine = .backingOff(until: max(until, end))
         case .idle, .waitingForNetwork, .draining, .gaveUp, .closed:
             break

@@ -5,7 +5,7 @@ extension ConnectionManager {
         let now = observe(now)
         hasNetwork = true
         // Another network may lead to another server.
-        pauseEnd = nil
+        if pauseEnd != nil { pauseEnd = now }
         let reason = TransitionReason(.networkUp)
         switch machine {
         case .waitingForNetwork, .backingOff, .gaveUp:

@@ -27,7 +27,7 @@ package struct ConnectionManager: Sendable {
     var machine = State.idle
     var hasNetwork: Bool
     var backoff: Backoff
-    /// When the pause ends that the peer has asked for; nil when it has not, or the pause was cut short.
+    /// When the pause ends that the peer has asked for in its goodbye; nil: it has not said goodbye.
     var pauseEnd: MonotonicTime?
     private var latest: MonotonicTime?
     private var lastID: ConnectionID = 0
@@ -160,16 +160,19 @@ extension ConnectionManager {
     }
 
     /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up.
-    /// Not before the end of a pause that the peer has asked for.
+    /// A goodbye of the peer is no failure: the next attempt is made when the pause ends that it has asked for.
     mutating func retryOrGiveUp(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
         if reason.isFatal { return disconnect(to: .gaveUp, reason, now: now) }
+        if let pauseEnd {
+            let due = max(pauseEnd, now + backoff.attemptDismissed())
+            return due > now
+                ? disconnect(to: .backingOff(until: due), reason, now: now) : connect(reason, now: now)
+        }
         switch backoff.attemptEnded() {
         case .connect:
-            guard let pauseEnd, pauseEnd > now else { return connect(reason, now: now) }
-            return disconnect(to: .backingOff(until: pauseEnd), reason, now: now)
+            return connect(reason, now: now)
         case .wait(let delay):
-            let due = now + delay
-            return disconnect(to: .backingOff(until: max(due, pauseEnd ?? due)), reason, now: now)
+            return disconnect(to: .backingOff(until: now + delay), reason, now: now)
         case .giveUp:
             let last = TransitionReason(.attemptsUsedUp, error: reason.asError)
             return disconnect(to: .gaveUp, last, now: now)

@@ -10,8 +10,8 @@ public struct ConnectionTransition: Sendable, Equatable {
     public let to: ConnectionState
     /// Why it was made.
     public let reason: TransitionReason
-    /// Which attempt of the budget this is (connecting, ready) or was (backing off, given up), from 1 on; 0 in the
-    /// other states, and when it gave up or was asked for a pause with a fresh budget.
+    /// Which attempt of the budget this is (connecting, ready), or how many of the budget are used (backing off, given
+    /// up). 0 in the other states.
     public let attempt: Int
     /// When the next attempt is due, in `backingOff`.
     public let nextAttempt: MonotonicTime?

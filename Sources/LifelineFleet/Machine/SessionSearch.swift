@@ -1,3 +1,4 @@
+package import Lifeline
 package import LifelineCore
 
 /// Looks for a session whose client has come to this node, and that may be at another one: what to ask next, and what
@@ -24,20 +25,7 @@ package struct SessionSearch: Sendable {
         case wait(until: MonotonicTime)
         /// Confirm that it was taken, and say `confirmed` or `failed`.
         case confirm
-        case end(Finding)
-    }
-
-    package enum Finding: Sendable, Equatable {
-        case nothing
-        case stale
-        case notNow
-        /// The state that was taken is this node's.
-        case taken
-    }
-
-    /// The answer of a node that was asked.
-    package enum Answer: Sendable, Equatable {
-        case parked, unknown, stale, busy
+        case end(SessionFinding)
     }
 
     private let deadline: MonotonicTime
@@ -46,12 +34,13 @@ package struct SessionSearch: Sendable {
     /// The node that has said that it does not have it.
     private var denier: String?
     private var owner: String?
-    private var hasTaken = false
+    /// The session that was taken, and is not confirmed yet.
+    private var taken: SessionSnapshot?
 
     package init(now: MonotonicTime) { deadline = now + Self.patience }
 
-    /// - Parameter isReadable: of a state: whether this node can go on with it.
-    package mutating func took(_ take: FleetTake, isReadable: Bool = true, now: MonotonicTime) -> Step {
+    /// - Parameter snapshot: the state that was taken; nil: there is none, or this node cannot go on with it.
+    package mutating func took(_ take: FleetTake, _ snapshot: SessionSnapshot? = nil, now: MonotonicTime) -> Step {
         switch take {
         case .unknown:
             return .end(.nothing)
@@ -59,9 +48,8 @@ package struct SessionSearch: Sendable {
             return .end(.stale)
         case .state:
             // What this node cannot read another one may.
-            guard isReadable else { return .end(.nothing) }
-            hasTaken = true
-            return .confirm
+            taken = snapshot
+            return snapshot == nil ? .end(.nothing) : .confirm
         case .owned(let node):
             // It is over there, and the engine was not told.
             if node == denier { return .end(.nothing) }
@@ -72,19 +60,25 @@ package struct SessionSearch: Sendable {
         }
     }
 
-    package mutating func told(isHeard: Bool, now: MonotonicTime) -> Step {
+    /// - Parameters:
+    ///   - isHeard: whether the node that was asked listens.
+    ///   - silentNodes: those that this node, in all its searches, has found silent.
+    package mutating func told(isHeard: Bool, _ silentNodes: inout SilentNodes, now: MonotonicTime) -> Step {
+        guard let owner else { return .take }
         if isHeard {
             silentSince = nil
+            silentNodes.heard(owner)
             return .wait(until: min(now + Self.answerPatience, deadline))
         }
         let since = silentSince ?? now
         silentSince = since
-        return now - since >= Self.silencePatience ? .end(.nothing) : .wait(until: now + Self.retryDelay)
+        if now - since >= Self.silencePatience { silentNodes.foundSilent(owner, now: now) }
+        return silentNodes.contains(owner, now: now) ? .end(.nothing) : .wait(until: now + Self.retryDelay)
     }
 
     /// - Parameter answer: nil where none has come.
-    package mutating func waited(_ answer: Answer?, now: MonotonicTime) -> Step {
-        if hasTaken { return .confirm }
+    package mutating func waited(_ answer: SessionHandOver?, now: MonotonicTime) -> Step {
+        if taken != nil { return .confirm }
         switch answer {
         case .stale?: return .end(.stale)
         case .busy?: return .end(.notNow)
@@ -96,7 +90,7 @@ package struct SessionSearch: Sendable {
 
     package func confirmed(_ confirmation: FleetConfirmation) -> Step {
         switch confirmation {
-        case .confirmed: .end(.taken)
+        case .confirmed: .end(taken.map { .snapshot($0) } ?? .nothing)
         case .stale: .end(.stale)
         case .unknown: .end(.nothing)
         }
@@ -106,8 +100,10 @@ package struct SessionSearch: Sendable {
     package mutating func failed(now: MonotonicTime) -> Step {
         guard now < deadline else {
             // Whether the state is this node's is not known, so that nobody may use it yet.
-            return .end(hasTaken ? .notNow : .nothing)
+            return .end(taken == nil ? .nothing : .notNow)
         }
+        // Nodes come back to an engine one after the other.
+        silentSince = nil
         return .wait(until: now + Self.retryDelay)
     }
 }

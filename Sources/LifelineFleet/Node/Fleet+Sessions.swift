@@ -95,7 +95,7 @@ extension Fleet: SessionDepot {
         switch message.content {
         case .handOver(let request): handOver(request)
         case .handedOver(let answer):
-            guard let id = SessionID([UInt8](answer.sessionID)), let result = SessionSearch.Answer(answer.result) else {
+            guard let id = SessionID([UInt8](answer.sessionID)), let result = SessionHandOver(answer.result) else {
                 return
             }
             transfers.withLockedValue { $0.answered(id, attempt: answer.attempt, result) }?.ring()
@@ -107,7 +107,11 @@ extension Fleet: SessionDepot {
         guard let claim = SessionClaim(request) else { return }
         let id = claim.credentials.id
         let (node, isOwn) = (request.node, request.node == nodeName)
-        switch transfers.withLockedValue({ $0.beginHandOver(id, isOwn: isOwn) }) {
+        let handOver = transfers.withLockedValue { transfers in
+            transfers.silentNodes.heard(node)
+            return transfers.beginHandOver(id, isOwn: isOwn)
+        }
+        switch handOver {
         case .noAnswer: break
         case .unknown: Task.detached { await self.answer(claim, .unknown, to: node) }
         case .ask(let session):
@@ -120,25 +124,17 @@ extension Fleet: SessionDepot {
     }
 
     private func answer(_ claim: SessionClaim, _ result: SessionHandOver, to node: String) async {
-        await tell(
-            .with {
-                $0.handedOver = .with {
-                    $0.sessionID = claim.credentials.id.bytes
-                    $0.attempt = claim.attempt
-                    $0.result = .init(result)
-                }
-            },
-            to: node
-        )
-    }
-
-    @discardableResult
-    private func tell(_ message: Lifeline_Fleet_V1_NodeMessage, to node: String) async -> Bool {
+        let message = Lifeline_Fleet_V1_NodeMessage.with {
+            $0.handedOver = .with {
+                $0.sessionID = claim.credentials.id.bytes
+                $0.attempt = claim.attempt
+                $0.result = .init(result)
+            }
+        }
         do {
-            return try await engine.tell(message.serializedBytes(), to: node)
+            _ = try await engine.tell(message.serializedBytes(), to: node)
         } catch {
-            logger.warning("A node cannot be told something", metadata: ["error": "\(error)"])
-            return false
+            logger.warning("A node cannot be answered", metadata: ["error": "\(error)"])
         }
     }
 
@@ -147,32 +143,30 @@ extension Fleet: SessionDepot {
     package func find(_ claim: SessionClaim) async -> SessionFinding {
         let bell = Doorbell()
         transfers.withLockedValue { $0.beginSearch(claim, bell) }
-        let (finding, found) = await search(claim, bell)
-        transfers.withLockedValue { $0.endSearch(claim, found: found?.memberships) }
-        switch finding {
-        case .nothing: return .nothing
-        case .stale: return .stale
-        case .notNow: return .notNow
-        case .taken: return found.map { .snapshot($0.snapshot) } ?? .nothing
-        }
+        let (finding, memberships) = await search(claim, bell)
+        transfers.withLockedValue { $0.endSearch(claim, found: memberships) }
+        return finding
     }
 
-    private typealias Found = (snapshot: SessionSnapshot, memberships: [Lifeline_Fleet_V1_ParkedSession.Membership])
+    private typealias Membership = Lifeline_Fleet_V1_ParkedSession.Membership
 
-    private func search(_ claim: SessionClaim, _ bell: Doorbell) async -> (SessionSearch.Finding, Found?) {
+    /// Returns the groups of a session that was found, too.
+    private func search(_ claim: SessionClaim, _ bell: Doorbell) async -> (SessionFinding, [Membership]?) {
         let session = FleetSession(claim)
         var search = SessionSearch(now: clock.now)
         var step = SessionSearch.Step.take
-        var found: Found?
+        var memberships: [Membership]?
         while true {
             switch step {
             case .end(let finding):
-                return (finding, found)
+                if case .snapshot = finding { return (finding, memberships) }
+                return (finding, nil)
             case .take:
                 do {
                     let take = try await engine.take(session, for: nodeName)
-                    if case .state(let bytes) = take { found = read(bytes, of: claim) }
-                    step = search.took(take, isReadable: found != nil, now: clock.now)
+                    var snapshot: SessionSnapshot?
+                    if case .state(let bytes) = take { (snapshot, memberships) = read(bytes, of: claim) }
+                    step = search.took(take, snapshot, now: clock.now)
                 } catch {
                     step = failed(&search, error)
                 }
@@ -184,8 +178,15 @@ extension Fleet: SessionDepot {
                     step = failed(&search, error)
                 }
             case .ask(let node):
-                let isHeard = await tell(.with { $0.handOver = .init(claim, from: nodeName) }, to: node)
-                step = search.told(isHeard: isHeard, now: clock.now)
+                let message = Lifeline_Fleet_V1_NodeMessage.with { $0.handOver = .init(claim, from: nodeName) }
+                do {
+                    let isHeard = try await engine.tell(message.serializedBytes(), to: node)
+                    step = transfers.withLockedValue {
+                        search.told(isHeard: isHeard, &$0.silentNodes, now: clock.now)
+                    }
+                } catch {
+                    step = failed(&search, error)
+                }
             case .wait(let deadline):
                 await clock.race(until: deadline) { await bell.wait() }
                 step = search.waited(transfers.withLockedValue { $0.takeAnswer(claim) }, now: clock.now)
@@ -193,15 +194,15 @@ extension Fleet: SessionDepot {
         }
     }
 
-    /// Nil where this node cannot go on with it, or it is somebody else's.
-    private func read(_ bytes: [UInt8], of claim: SessionClaim) -> Found? {
+    /// Returns nil where this node cannot go on with it, or it is somebody else's.
+    private func read(_ bytes: [UInt8], of claim: SessionClaim) -> (SessionSnapshot?, [Membership]?) {
         guard let parked = try? Lifeline_Fleet_V1_ParkedSession(serializedBytes: bytes),
             let snapshot = parked.snapshot
         else {
             logger.warning("The state of a session cannot be read. Do all servers have one version of Lifeline?")
-            return nil
+            return (nil, nil)
         }
-        guard (parked.hasSubject ? parked.subject : nil) == claim.subject else { return nil }
+        guard (parked.hasSubject ? parked.subject : nil) == claim.subject else { return (nil, nil) }
         return (snapshot, Array(parked.memberships))
     }
 
@@ -252,12 +253,13 @@ extension Lifeline_Fleet_V1_HandedOver.Result {
             case .parked: .parked
             case .unknown: .unknown
             case .stale: .stale
-            case .notNow: .busy
+            case .busy: .busy
             }
     }
 }
 
-extension SessionSearch.Answer {
+extension SessionHandOver {
+    /// Nil for an answer that a later version of Lifeline gives.
     fileprivate init?(_ result: Lifeline_Fleet_V1_HandedOver.Result) {
         switch result {
         case .parked: self = .parked

@@ -37,7 +37,7 @@ public final class Fleet: Sendable {
 
     let configuration: FleetConfiguration
     let directory = NIOLockedValueBox(GroupDirectory())
-    let transfers = NIOLockedValueBox(SessionTransfers())
+    let transfers: NIOLockedValueBox<SessionTransfers>
     let presences: FleetPresence
     let clock: any ClientClock
     private let log: LimitedLog
@@ -82,6 +82,7 @@ public final class Fleet: Sendable {
         self.nodeName = nodeName ?? String(UInt64.random(in: .min ... .max), radix: 36)
         self.configuration = configuration
         self.clock = clock
+        transfers = NIOLockedValueBox(SessionTransfers(leaseDuration: configuration.leaseDuration))
         log = .ofServer(logger) { clock.now }
         presences = FleetPresence(
             engine: engine,
@@ -354,6 +355,7 @@ extension Fleet {
         case .presence(let change, let group):
             presences.received(change, in: ExactName(group))
         case .interrupted:
+            transfers.withLockedValue { $0.silentNodes.engineWasLost() }
             bell.ring()
             leaseBell.ring()
             claimBell.ring()

@@ -18,7 +18,7 @@ struct SessionTransfers: Sendable {
     private struct Search {
         let attempt: UInt64
         let bell: Doorbell
-        var answer: SessionSearch.Answer?
+        var answer: SessionHandOver?
     }
 
     private struct Arrival {
@@ -37,6 +37,10 @@ struct SessionTransfers: Sendable {
     private var searches: [SessionID: Search] = [:]
     /// Sessions that are being handed over.
     private var handedOver: Set<SessionID> = []
+    var silentNodes: SilentNodes
+
+    /// - Parameter leaseDuration: how long a node that was found silent is remembered.
+    init(leaseDuration: Duration) { silentNodes = SilentNodes(lifetime: leaseDuration) }
 
     // MARK: Sessions of this node
 
@@ -147,13 +151,13 @@ struct SessionTransfers: Sendable {
     }
 
     /// A node has answered. Returns what to ring.
-    mutating func answered(_ id: SessionID, attempt: UInt64, _ answer: SessionSearch.Answer) -> Doorbell? {
+    mutating func answered(_ id: SessionID, attempt: UInt64, _ answer: SessionHandOver) -> Doorbell? {
         guard let search = searches[id], search.attempt == attempt else { return nil }
         searches[id]?.answer = answer
         return search.bell
     }
 
-    mutating func takeAnswer(_ claim: SessionClaim) -> SessionSearch.Answer? {
+    mutating func takeAnswer(_ claim: SessionClaim) -> SessionHandOver? {
         defer { searches[claim.credentials.id]?.answer = nil }
         return searches[claim.credentials.id]?.answer
     }

@@ -13,7 +13,8 @@ extension ClientMachineMatrixTests {
         waitingForNetwork: → connecting networkUp (1), connect 1 [connecting #1]
         givenUp: → connecting networkUp (1) [connecting #1]
         ready stable handing handingThird withdrawing failed: probe 1
-        pausing pausingStable: probe 1 [ready #1 direct due 15.0]
+        pausing: probe 1 [ready #1 direct pause 1.0 due 15.0]
+        pausingStable: probe 1 [ready #1 direct pause 12.0 due 15.0]
         ended: → connecting networkUp (1) held [connecting #1 due 5.0]
         endedHanding: → connecting networkUp (1) held [connecting #1 queued 1 due 5.0]
         lost: → connecting networkUp (1) held [connecting #1]
@@ -100,7 +101,7 @@ extension ClientMachineMatrixTests {
         .inputEnded: """
         ready: → backingOff closedByPeer (1) in 1.0 seconds held, close 1 [backingOff #1 due 2.0]
         stable: → connecting closedByPeer (1) held, close 1 [connecting #1 due 17.0]
-        pausing: → backingOff closedByPeer (1) in 1.0 seconds held, close 1 [backingOff #1 pause 1.5 due 2.0]
+        pausing: → backingOff closedByPeer in 0.5 seconds held, close 1 [backingOff #1 pause 1.5 due 1.5]
         pausingStable: → backingOff closedByPeer in 8.0 seconds held, close 1 [backingOff #1 pause 20.0 due 17.0]
         handing withdrawing: → backingOff closedByPeer (1) in 1.0 seconds held, m3 notConnected, close 1 \
         [backingOff #1 queued 2 due 2.0]
@@ -110,8 +111,8 @@ extension ClientMachineMatrixTests {
         """,
         .inputEndedBefore: """
         ready stable: → backingOff closedByPeer (1) in 1.0 seconds held, close 1 [backingOff #1 due 1.0]
-        pausing: → backingOff closedByPeer (1) in 1.5 seconds held, close 1 [backingOff #1 pause 1.5 due 1.5]
-        pausingStable: → backingOff closedByPeer (1) in 20.0 seconds held, close 1 [backingOff #1 pause 20.0 due 5.0]
+        pausing: → backingOff closedByPeer in 1.5 seconds held, close 1 [backingOff #1 pause 1.5 due 1.5]
+        pausingStable: → backingOff closedByPeer in 20.0 seconds held, close 1 [backingOff #1 pause 20.0 due 5.0]
         handing withdrawing: → backingOff closedByPeer (1) in 1.0 seconds held, m3 notConnected, close 1 \
         [backingOff #1 queued 2 due 1.0]
         handingThird: → backingOff closedByPeer (1) in 1.0 seconds held, m4 notConnected, close 1 [backingOff #1 \
@@ -124,7 +125,7 @@ extension ClientMachineMatrixTests {
         givenUpNext: connect 2 [connecting #2]
         ready: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff due 2.0]
         stable: → connecting closedByPeer (1) lost 1 of 3, connect 2 [connecting #2]
-        pausing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff pause 1.5 due 2.0]
+        pausing: → backingOff closedByPeer in 0.5 seconds lost 1 of 3 [backingOff pause 1.5 due 1.5]
         pausingStable: → backingOff closedByPeer in 8.0 seconds lost 1 of 3 [backingOff pause 20.0 due 20.0]
         handing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3, m3 notConnected [backingOff queued 2 due \
         2.0]
@@ -147,7 +148,7 @@ extension ClientMachineMatrixTests {
         givenUpNext: connect 2 [connecting #2]
         ready: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff due 2.0]
         stable: → connecting closedByPeer (1) lost 1 of 3, connect 2 [connecting #2]
-        pausing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff pause 1.5 due 2.0]
+        pausing: → backingOff closedByPeer in 0.5 seconds lost 1 of 3 [backingOff pause 1.5 due 1.5]
         pausingStable: → backingOff closedByPeer in 8.0 seconds lost 1 of 3 [backingOff pause 20.0 due 20.0]
         handing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3, m3 notConnected [backingOff queued 2 due \
         2.0]
@@ -170,7 +171,7 @@ extension ClientMachineMatrixTests {
         givenUpNext: connect 2 [connecting #2]
         ready: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff due 2.0]
         stable: → connecting closedByPeer (1) lost 1 of 3, connect 2 [connecting #2]
-        pausing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff pause 1.5 due 2.0]
+        pausing: → backingOff closedByPeer in 0.5 seconds lost 1 of 3 [backingOff pause 1.5 due 1.5]
         pausingStable: → backingOff closedByPeer in 8.0 seconds lost 1 of 3 [backingOff pause 20.0 due 20.0]
         handing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3, m3 notConnected [backingOff queued 2 due \
         2.0]
@@ -193,8 +194,8 @@ extension ClientMachineMatrixTests {
         givenUpNext: connect 2 [connecting #2]
         ready: → backingOff heartbeatTimeout (1) in 1.0 seconds lost ? of 3 [backingOff due 2.0]
         stable: → backingOff heartbeatTimeout (1) in 1.0 seconds lost ? of 3 [backingOff due 13.0]
-        pausing: → backingOff heartbeatTimeout (1) in 1.0 seconds lost ? of 3 [backingOff pause 1.5 due 2.0]
-        pausingStable: → backingOff heartbeatTimeout (1) in 8.0 seconds lost ? of 3 [backingOff pause 20.0 due 20.0]
+        pausing: → backingOff heartbeatTimeout in 0.5 seconds lost ? of 3 [backingOff pause 1.5 due 1.5]
+        pausingStable: → backingOff heartbeatTimeout in 8.0 seconds lost ? of 3 [backingOff pause 20.0 due 20.0]
         handing: → backingOff heartbeatTimeout (1) in 1.0 seconds lost ? of 3, m3 notConnected [backingOff queued 2 \
         due 2.0]
         handingThird: → backingOff heartbeatTimeout (1) in 1.0 seconds lost ? of 3, m4 notConnected, m3 \
@@ -216,7 +217,7 @@ extension ClientMachineMatrixTests {
         givenUpNext: connect 2 [connecting #2]
         ready: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff due 2.0]
         stable: → connecting closedByPeer (1) lost 1 of 3, connect 2 [connecting #2]
-        pausing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3 [backingOff pause 1.5 due 2.0]
+        pausing: → backingOff closedByPeer in 0.5 seconds lost 1 of 3 [backingOff pause 1.5 due 1.5]
         pausingStable: → backingOff closedByPeer in 8.0 seconds lost 1 of 3 [backingOff pause 20.0 due 20.0]
         handing: → backingOff closedByPeer (1) in 1.0 seconds lost 1 of 3, m3 notConnected [backingOff queued 2 due \
         2.0]
@@ -239,7 +240,7 @@ extension ClientMachineMatrixTests {
         givenUpNext: connect 2 [connecting #2]
         ready: → backingOff protocolViolation (1) in 1.0 seconds lost 1 of 3 [backingOff due 2.0]
         stable: → connecting protocolViolation (1) lost 1 of 3, connect 2 [connecting #2]
-        pausing: → backingOff protocolViolation (1) in 1.0 seconds lost 1 of 3 [backingOff pause 1.5 due 2.0]
+        pausing: → backingOff protocolViolation in 0.5 seconds lost 1 of 3 [backingOff pause 1.5 due 1.5]
         pausingStable: → backingOff protocolViolation in 8.0 seconds lost 1 of 3 [backingOff pause 20.0 due 20.0]
         handing: → backingOff protocolViolation (1) in 1.0 seconds lost 1 of 3, m3 notConnected [backingOff queued \
         2 due 2.0]

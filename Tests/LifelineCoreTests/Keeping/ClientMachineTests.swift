@@ -158,14 +158,62 @@ import Testing
         _ = machine.connected(1, now: at(0))
     }
 
-    /// What the pause makes of the next attempt's time: at least the backoff's delay, at most 60 s.
-    @Test(arguments: [(0.0, 1.0), (0.5, 1), (30, 30), (60, 60), (100_000, 60), (-5, 1)])
+    /// The next attempt's time: after at least 0.1 s, and at most 60 s. The attempt before does not count.
+    @Test(arguments: [(0.0, 0.1), (0.5, 0.5), (30, 30), (60, 60), (100_000, 60), (-5, 0.1)])
     mutating func theNextAttemptIsAfterThePause(pause: Double, delay: Double) {
         machine.peerLeaving(pause: .nanoseconds(Int64(pause * 1e9)), now: at(0))
         let actions = machine.connectionClosed(1, .inOrder, now: at(0))
-        #expect(line(actions) == "→ backingOff closedByPeer (1) in \(delay) seconds lost 1 of 3")
+        #expect(line(actions) == "→ backingOff closedByPeer in \(delay) seconds lost 1 of 3")
         #expect(machine.nextDeadline == at(delay))
-        #expect(line(machine.timerFired(now: at(delay))) == "→ connecting retryDue (2), connect 2")
+        #expect(line(machine.timerFired(now: at(delay))) == "→ connecting retryDue (1), connect 2")
+    }
+
+    /// Each of them is slower to be followed by an attempt, so that such a peer is not tried in a busy loop. The budget
+    /// is still whole.
+    @Test mutating func aPeerThatSaysGoodbyeToEveryConnectionIsTriedForEver() {
+        var delays: [Double] = []
+        var now = at(0)
+        for id in 1...12 as ClosedRange<UInt64> {
+            if id > 1 { _ = machine.connected(id, now: now) }
+            machine.peerLeaving(pause: .zero, now: now)
+            _ = machine.connectionClosed(id, .inOrder, now: now)
+            let due = machine.nextDeadline ?? now
+            delays.append((due - now) / .seconds(1))
+            now = due
+            #expect(line(machine.timerFired(now: now)) == "→ connecting retryDue (1), connect \(id + 1)")
+        }
+        #expect(delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30])
+    }
+
+    /// A stable connection is followed at once by the next attempt, and by the shortest delay after a goodbye to that.
+    @Test mutating func aStableConnectionShortensTheDelaysAfterGoodbyes() {
+        machine.peerLeaving(pause: .zero, now: at(0))
+        _ = machine.connectionClosed(1, .inOrder, now: at(0))
+        _ = machine.timerFired(now: at(0.1))
+        _ = machine.connected(2, now: at(0.1))
+        machine.peerLeaving(pause: .zero, now: at(11))
+        #expect(line(machine.connectionClosed(2, .inOrder, now: at(11))).hasSuffix("connect 3"))
+        _ = machine.connected(3, now: at(11))
+        machine.peerLeaving(pause: .zero, now: at(12))
+        _ = machine.connectionClosed(3, .inOrder, now: at(12))
+        #expect(machine.nextDeadline == at(12.1))
+    }
+
+    /// Failures between goodbyes use the budget up.
+    @Test mutating func failuresCountAsEver() {
+        for id in 1...4 as ClosedRange<UInt64> {
+            _ = machine.connected(id, now: at(Double(id) * 10))
+            machine.peerLeaving(pause: .zero, now: at(Double(id) * 10))
+            _ = machine.connectionClosed(id, .inOrder, now: at(Double(id) * 10))
+            _ = machine.timerFired(now: machine.nextDeadline ?? at(0))
+        }
+        var now = at(100)
+        for id in 5...8 as ClosedRange<UInt64> {
+            _ = machine.connectFailed(id, .refused, now: now)
+            now = machine.nextDeadline ?? now
+            _ = machine.timerFired(now: now)
+        }
+        #expect(machine.state == .gaveUp)
     }
 
     /// Also where it would be made at once otherwise.
@@ -193,7 +241,7 @@ import Testing
         case "network":
             _ = machine.networkUp(now: at(1))
             _ = machine.connectionClosed(1, .inOrder, now: at(1))
-            #expect(machine.nextDeadline == at(2))
+            #expect(machine.nextDeadline == at(1.1))
         default:
             _ = machine.connectionClosed(1, .inOrder, now: at(1))
             #expect(machine.nextDeadline == at(50))
@@ -225,7 +273,7 @@ import Testing
         _ = machine.connectionClosed(1, .inOrder, now: at(0))
         _ = machine.timerFired(now: at(20))
         _ = machine.connectFailed(2, .refused, now: at(20))
-        #expect(machine.nextDeadline == at(22))
+        #expect(machine.nextDeadline == at(21))
     }
 
     @Test mutating func whoHasClosedNeedsNoPause() {

@@ -8,6 +8,8 @@ import Testing
         case idle, idleOffline, waitingForNetwork, connecting
         /// Connected 1 s ago; and 15 s ago.
         case ready, stable
+        /// The same, and the peer said goodbye at the beginning, without a pause.
+        case dismissed, dismissedStable
         case backingOff, draining, gaveUp, gaveUpOffline, closed
     }
 
@@ -27,10 +29,11 @@ import Testing
         switch situation {
         case .idle, .idleOffline, .waitingForNetwork, .connecting:
             return (manager, at(1))
-        case .ready, .stable, .draining:
+        case .ready, .stable, .dismissed, .dismissedStable, .draining:
             _ = manager.connected(1, now: at(0))
             if situation == .draining { _ = manager.closeRequested(now: at(0)) }
-            return (manager, situation == .stable ? at(15) : at(1))
+            if [.dismissed, .dismissedStable].contains(situation) { manager.pauseRequested(for: .zero, now: at(0)) }
+            return (manager, [.stable, .dismissedStable].contains(situation) ? at(15) : at(1))
         case .backingOff:
             _ = manager.connectFailed(1, .refused, now: at(0))
             return (manager, at(0.5))
@@ -78,20 +81,21 @@ import Testing
             switch situation {
             case .idle: "→ connecting started (1), connect 1"
             case .idleOffline: "→ waitingForNetwork started"
-            case .waitingForNetwork, .connecting, .ready, .stable, .backingOff, .draining, .gaveUp,
-                .gaveUpOffline, .closed:
+            case .waitingForNetwork, .connecting, .ready, .stable, .dismissed, .dismissedStable, .backingOff,
+                .draining, .gaveUp, .gaveUpOffline, .closed:
                 ""
             }
         case .networkUp:
             switch situation {
             case .waitingForNetwork: "→ connecting networkUp (1), connect 1"
             case .backingOff, .gaveUp, .gaveUpOffline: "→ connecting networkUp (1), connect 2"
-            case .ready, .stable: "probe 1"
+            case .ready, .stable, .dismissed, .dismissedStable: "probe 1"
             case .idle, .idleOffline, .connecting, .draining, .closed: ""
             }
         case .networkLost:
             switch situation {
-            case .connecting, .ready, .stable: "→ waitingForNetwork networkLost, abort 1 networkLost"
+            case .connecting, .ready, .stable, .dismissed, .dismissedStable:
+                "→ waitingForNetwork networkLost, abort 1 networkLost"
             case .backingOff: "→ waitingForNetwork networkLost"
             case .draining: "→ closed networkLost, abort 1 networkLost"
             case .idle, .idleOffline, .waitingForNetwork, .gaveUp, .gaveUpOffline, .closed: ""
@@ -99,21 +103,24 @@ import Testing
         case .connected:
             switch situation {
             case .connecting: "→ ready connected (1)"
-            case .idle, .idleOffline, .waitingForNetwork, .ready, .stable, .backingOff, .draining, .gaveUp,
-                .gaveUpOffline, .closed:
+            case .idle, .idleOffline, .waitingForNetwork, .ready, .stable, .dismissed, .dismissedStable, .backingOff,
+                .draining, .gaveUp, .gaveUpOffline, .closed:
                 ""
             }
         case .connectFailed, .peerClosed, .drained:
             ended(situation, event == .connectFailed ? "connectFailed" : event == .drained ? "drained" : "closedByPeer")
         case .peerSilent:
             // Silence is no stability.
-            ended(situation == .stable ? .ready : situation, "heartbeatTimeout")
+            ended(
+                situation == .stable ? .ready : situation == .dismissedStable ? .dismissed : situation,
+                "heartbeatTimeout"
+            )
         case .peerDied:
             ended(situation, "heartbeatTimeout")
         case .tlsRejected:
             switch situation {
-            case .connecting, .ready: "→ gaveUp tlsRejected (1)"
-            case .stable: "→ gaveUp tlsRejected"
+            case .connecting, .ready, .dismissed: "→ gaveUp tlsRejected (1)"
+            case .stable, .dismissedStable: "→ gaveUp tlsRejected"
             case .draining: "→ closed tlsRejected"
             case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline, .closed: ""
             }
@@ -122,13 +129,13 @@ import Testing
         case .timerDue:
             switch situation {
             case .backingOff: "→ connecting retryDue (2), connect 2"
-            case .idle, .idleOffline, .waitingForNetwork, .connecting, .ready, .stable, .draining, .gaveUp,
-                .gaveUpOffline, .closed:
+            case .idle, .idleOffline, .waitingForNetwork, .connecting, .ready, .stable, .dismissed, .dismissedStable,
+                .draining, .gaveUp, .gaveUpOffline, .closed:
                 ""
             }
         case .reconnect:
             switch situation {
-            case .ready, .stable:
+            case .ready, .stable, .dismissed, .dismissedStable:
                 "→ connecting reconnectRequested (1), abort 1 reconnectRequested, connect 2"
             case .backingOff, .gaveUp: "→ connecting reconnectRequested (1), connect 2"
             case .gaveUpOffline: "→ waitingForNetwork reconnectRequested"
@@ -136,14 +143,15 @@ import Testing
             }
         case .close:
             switch situation {
-            case .ready, .stable: "→ draining closedByUser, drain 1"
+            case .ready, .stable, .dismissed, .dismissedStable: "→ draining closedByUser, drain 1"
             case .connecting, .draining: "→ closed closedByUser, abort 1 closedByUser"
             case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline: "→ closed closedByUser"
             case .closed: ""
             }
         case .cancelled:
             switch situation {
-            case .connecting, .ready, .stable, .draining: "→ closed cancelled, abort 1 cancelled"
+            case .connecting, .ready, .stable, .dismissed, .dismissedStable, .draining:
+                "→ closed cancelled, abort 1 cancelled"
             case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline: "→ closed cancelled"
             case .closed: ""
             }
@@ -154,7 +162,8 @@ import Testing
     private func ended(_ situation: Situation, _ reason: String) -> String {
         switch situation {
         case .connecting, .ready: "→ backingOff \(reason) (1) in 1.0 seconds"
-        case .stable: "→ connecting \(reason) (1), connect 2"
+        case .dismissed: "→ backingOff \(reason) in 0.1 seconds"
+        case .stable, .dismissedStable: "→ connecting \(reason) (1), connect 2"
         case .draining: "→ closed \(reason)"
         case .idle, .idleOffline, .waitingForNetwork, .backingOff, .gaveUp, .gaveUpOffline, .closed: ""
         }

@@ -14,6 +14,13 @@ import Testing
         var steps: UInt64 = 0
         var state = ConnectionState.idle
         var readySince: MonotonicTime?
+        /// When the peer wants to be tried again that has said goodbye to the present attempt.
+        var pauseEnd: MonotonicTime?
+
+        /// The connection is over, which the peer may have said goodbye to.
+        mutating func ended(isStable: Bool) {
+            if isStable { attempts = 0 } else if pauseEnd != nil { attempts = max(attempts - 1, 0) }
+        }
 
         /// Whether the connection, found to be over at `time`, has stood for long enough to refill the budget.
         func isStable(at time: MonotonicTime, lastSignOfLife: MonotonicTime? = nil) -> Bool {
@@ -38,6 +45,8 @@ import Testing
                     if step.time != now { return "a wrong time" }
                     if (step.to == .backingOff) != (step.nextAttempt != nil) { return "a wrong next attempt" }
                     if let next = step.nextAttempt, next < now { return "a next attempt in the past" }
+                    if let pauseEnd, let next = step.nextAttempt, next < pauseEnd { return "a pause that is too short" }
+                    if pauseEnd != nil, step.reason.code == .attemptsUsedUp { return "gave up over a goodbye" }
                     if step.reason.code == .attemptsUsedUp, attempts != maximumAttempts { return "gave up too early" }
                     let expectedAttempt: Int =
                         switch step.to {
@@ -48,6 +57,7 @@ import Testing
                     if step.attempt != expectedAttempt { return "a wrong attempt" }
                     state = step.to
                     readySince = state == .ready ? now : nil
+                    if state != .ready { pauseEnd = nil }
                 case .connect(let id):
                     connectionCount += 1
                     attempts += 1
@@ -130,6 +140,7 @@ import Testing
         case 10..<22:
             witness.hasNetwork = true
             if [.waitingForNetwork, .backingOff, .gaveUp].contains(witness.state) { witness.attempts = 0 }
+            if witness.pauseEnd != nil { witness.pauseEnd = now }
             return ("networkUp", manager.networkUp(now: reported))
         case 22..<30:
             witness.hasNetwork = false
@@ -137,25 +148,38 @@ import Testing
         case 30..<70:
             return ("connected \(id)", manager.connected(id, now: reported))
         case 70..<100:
-            if isPresent { witness.open.remove(id) }
-            if isPresent, witness.isStable(at: now) { witness.attempts = 0 }
+            if isPresent {
+                witness.open.remove(id)
+                witness.ended(isStable: witness.isStable(at: now))
+            }
             return ("connectFailed \(id)", manager.connectFailed(id, .refused, now: reported))
         case 100..<102:
-            if isPresent { witness.open.remove(id) }
-            if isPresent, witness.isStable(at: now) { witness.attempts = 0 }
+            if isPresent {
+                witness.open.remove(id)
+                if witness.isStable(at: now) { witness.attempts = 0 }
+            }
             return ("tlsRejected \(id)", manager.connectFailed(id, .badCertificate, now: reported))
         case 102..<120:
-            if isPresent { witness.open.remove(id) }
-            if isPresent, witness.isStable(at: now) { witness.attempts = 0 }
+            if isPresent {
+                witness.open.remove(id)
+                witness.ended(isStable: witness.isStable(at: now))
+            }
             return ("ended \(id)", manager.connectionEnded(id, .closedByPeer, now: reported))
         case 120..<140:
             // Sometimes before the connection, sometimes later than now.
             let last = now - .milliseconds(Int.random(in: -2000..<40_000, using: &random))
-            if isPresent { witness.open.remove(id) }
-            if isPresent, witness.isStable(at: now, lastSignOfLife: last) { witness.attempts = 0 }
+            if isPresent {
+                witness.open.remove(id)
+                witness.ended(isStable: witness.isStable(at: now, lastSignOfLife: last))
+            }
             let actions = manager.connectionEnded(id, .heartbeatTimeout, lastSignOfLife: last, now: reported)
             return ("dead \(id), alive until \(last)", actions)
-        case 140..<192:
+        case 140..<150:
+            let pause = Duration.milliseconds(Int.random(in: 0..<20_000, using: &random))
+            if witness.state == .connecting || witness.state == .ready { witness.pauseEnd = now + pause }
+            manager.pauseRequested(for: pause, now: reported)
+            return ("goodbye for \(pause)", [])
+        case 150..<192:
             return ("timer", manager.timerFired(now: reported))
         case 192..<197:
             if [.ready, .backingOff, .gaveUp].contains(witness.state) { witness.attempts = 0 }

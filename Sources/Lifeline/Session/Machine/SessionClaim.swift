@@ -12,7 +12,7 @@ package struct SessionClaim: Sendable, Equatable {
 }
 
 /// The result of a search for a session at the other servers.
-package enum SessionFinding: Sendable {
+package enum SessionFinding: Sendable, Equatable {
     /// Nobody has it.
     case nothing
     /// It is on its way here, and over everywhere else.
@@ -35,6 +35,6 @@ package enum SessionHandOver: Sendable, Equatable {
     case unknown
     /// A newer connection has it.
     case stale
-    /// Something of it goes on here.
-    case notNow
+    /// Something of it goes on here, and does not end soon.
+    case busy
 }

@@ -18,11 +18,11 @@ extension SessionServer {
             (state.registry.handOver(claim), state.moves[claim.credentials.id])
         }
         // It is on its way, and perhaps known to nobody for a moment.
-        if let move { return await move.waitUninterrupted() ? .parked : .notNow }
+        if let move { return await move.waitUninterrupted() ? .parked : .busy }
         return switch owner {
         case .unknown: .unknown
         case .stale: .stale
-        case .session(let session): await self.move(session, cancellingIn: Self.handlerGrace) ? .parked : .notNow
+        case .session(let session): await self.move(session, cancellingIn: Self.handlerGrace) ? .parked : .busy
         }
     }
 

@@ -287,7 +287,7 @@ private final class TestDepot: SessionDepot {
             switch await server.handOver(claim) {
             case .parked, .unknown: break
             case .stale: return .stale
-            case .notNow: return .notNow
+            case .busy: return .notNow
             }
         }
         return parked.withLockedValue { parked in
