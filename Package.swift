@@ -611,6 +611,7 @@ let simulations: [Target] = [
         "LifelineProtos",
         "LifelineScenarios",
         "LifelineTesting",
+        "LifelineWellKnownTypes",
         "SampleServices",
         .nioConcurrencyHelpers
     ),

@@ -196,6 +196,24 @@ import Testing
         #expect(took(.owned(by: "a"), at: 5_000) == .end(.notNow))
     }
 
+    /// A process that hangs listens, as far as the engine knows.
+    @Test(arguments: [true, false]) func theLeaseOfANodeThatSaysNothingIsLookedAt(isAlive: Bool) {
+        for _ in 1...4 {
+            #expect(took(.owned(by: "a")) == .ask(node: "a"))
+            #expect(told(true) == .wait(until: Self.at(250)))
+            #expect(waited(nil) == .take)
+        }
+        #expect(took(.owned(by: "a")) == .lookAtLease(node: "a"))
+        #expect(search.lookedAtLease(isAlive: isAlive) == (isAlive ? .ask(node: "a") : .end(.nothing)))
+        if isAlive { #expect(took(.owned(by: "a")) == .ask(node: "a")) }
+    }
+
+    @Test func theLeaseOfAnotherNodeIsLookedAtByItself() {
+        for _ in 1...4 { #expect(took(.owned(by: "a")) == .ask(node: "a")) }
+        for _ in 1...4 { #expect(took(.owned(by: "b")) == .ask(node: "b")) }
+        #expect(took(.owned(by: "b")) == .lookAtLease(node: "b"))
+    }
+
     @Test func anEngineThatIsAwayIsAskedForFiveSeconds() {
         #expect(failed(at: 4_999) == .wait(until: Self.at(5_099)))
         #expect(waited(nil, at: 5_000) == .take)

@@ -15,12 +15,17 @@ package struct SessionSearch: Sendable {
     /// How long a node takes to answer, mostly: it is asked again after this.
     static var answerPatience: Duration { .milliseconds(250) }
     static var retryDelay: Duration { .milliseconds(100) }
+    /// After how many questions without an answer the node's lease is looked at: 4, which is a second. A process that
+    /// hangs listens, as far as the engine knows.
+    static var mostUnanswered: Int { 4 }
 
     package enum Step: Sendable, Equatable {
         /// Ask the engine for the session, and say `took` or `failed`.
         case take
         /// Ask this node to leave it in the engine, and say `told`.
         case ask(node: String)
+        /// Ask the engine whether this node counts as alive, and say `lookedAtLease` or `failed`.
+        case lookAtLease(node: String)
         /// Wait for an answer until then, and say `waited`.
         case wait(until: MonotonicTime)
         /// Confirm that it was taken, and say `confirmed` or `failed`.
@@ -34,6 +39,8 @@ package struct SessionSearch: Sendable {
     /// The node that has said that it does not have it.
     private var denier: String?
     private var owner: String?
+    /// How often it was asked, this time included, since it was found to have the session.
+    private var unansweredCount = 0
     /// The session that was taken, and is not confirmed yet.
     private var taken: SessionSnapshot?
 
@@ -54,10 +61,16 @@ package struct SessionSearch: Sendable {
             // It is over there, and the engine was not told.
             if node == denier { return .end(.nothing) }
             if now >= deadline { return .end(.notNow) }
-            if node != owner { silentSince = nil }
+            if node != owner { (silentSince, unansweredCount) = (nil, 0) }
             owner = node
-            return .ask(node: node)
+            unansweredCount += 1
+            return unansweredCount == Self.mostUnanswered + 1 ? .lookAtLease(node: node) : .ask(node: node)
         }
+    }
+
+    package func lookedAtLease(isAlive: Bool) -> Step {
+        guard isAlive, let owner else { return .end(.nothing) }
+        return .ask(node: owner)
     }
 
     /// - Parameters:

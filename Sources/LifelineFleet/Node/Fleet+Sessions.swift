@@ -187,6 +187,12 @@ extension Fleet: SessionDepot {
                 } catch {
                     step = failed(&search, error)
                 }
+            case .lookAtLease(let node):
+                do {
+                    step = search.lookedAtLease(isAlive: try await !engine.liveNodes(among: [node]).isEmpty)
+                } catch {
+                    step = failed(&search, error)
+                }
             case .wait(let deadline):
                 await clock.race(until: deadline) { await bell.wait() }
                 step = search.waited(transfers.withLockedValue { $0.takeAnswer(claim) }, now: clock.now)

@@ -1,0 +1,54 @@
+import Lifeline
+import LifelineTesting
+import LifelineWellKnownTypes
+import Testing
+
+private typealias Order = Google_Protobuf_Int64Value
+private typealias Receipt = Google_Protobuf_Empty
+
+/// The test that the README shows, and that its bug is found.
+@Suite(.timeLimit(.minutes(1))) struct DoubleChargeTests {
+    @Test func theBugIsFound() async throws {
+        let failure = await #expect(throws: SimulationFailure.self) { try await nobodyIsChargedTwice() }
+        #expect(failure?.failure.description.hasPrefix("each order is charged once: [1, ") == true)
+        let seed = try #require(failure?.seed)
+        #expect(failure?.description.contains("LIFELINE_SEED=\(seed) ") == true)
+    }
+
+    // snippet.double-charge
+    func nobodyIsChargedTwice() async throws {
+        try await simulate(seeds: 1...1000) { world in
+            let charged = world.host("bank").database([Int64]())
+            world.host("bank").serve {
+                let charge = SessionMethod.unary("Bank/Charge") { (order: Order, _) async throws in
+                    try await charged.transaction { $0.append(order.value) }
+                    return Receipt()
+                }
+                try await withSessionServer(
+                    listeningOn: Endpoint("tcp://bank:7000"), services: [Bank(methods: [charge])], logger: world.logger
+                ) { try await $0.waitUntilShutDown() }
+            }
+            world.faults.kills = .seconds(5)
+            try await world.host("shop").run {
+                try await withSessionClient(to: Endpoint("tcp://bank:7000"), logger: world.logger) { session in
+                    for number in 1...20 as ClosedRange<Int64> {
+                        let order = Order.with { $0.value = number }
+                        do {
+                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self)
+                        } catch let error as SessionError where error.code == .sessionLost {
+                            // The bug: the bank was killed, and may have charged it.
+                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self)
+                        }
+                    }
+                }
+            }.value
+            let orders = charged.content
+            try world.expect(orders == Array(1...20), "each order is charged once: \(orders)")
+        }
+    }
+    // snippet.end
+}
+
+private struct Bank: SessionService {
+    let methods: [SessionMethod]
+}
