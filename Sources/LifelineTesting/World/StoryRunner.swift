@@ -10,8 +10,8 @@ struct StoryRunner: Sendable {
     struct Played: Sendable {
         let failure: WorldFailure?
         let faults: [Fault]
-        let notes: [(time: MonotonicTime, text: String)]
-        var trace: [String] { notes.map { "\($0.time) \($0.text)" } }
+        let notes: [Note]
+        var trace: [String] { notes.map(\.line) }
     }
 
     /// - Parameter faults: the numbers of those that happen; nil: all.

@@ -63,7 +63,7 @@ public final class World: @unchecked Sendable {
 
     /// Adds a line to the trace.
     public func note(_ text: @autoclosure () -> String) {
-        simulation.note("\(current?.host.name ?? "story"): \(text())")
+        simulation.note(.text(text()), at: current.map { .host($0.host.name) } ?? .story)
     }
 
     /// What must hold after each step, from now on.
@@ -102,7 +102,10 @@ public final class World: @unchecked Sendable {
     var isCurrent: Bool { WorldClock.context == Unmanaged.passUnretained(self).toOpaque() }
 
     private func end(_ result: Result<Void, WorldFailure>) {
-        if outcome == nil { outcome = result }
+        if outcome != nil { return }
+        outcome = result
+        let failure: WorldFailure? = if case .failure(let failure) = result { failure } else { nil }
+        simulation.note(.storyEnded(failure: failure?.description), at: .story)
     }
 
     /// Has the story's task wait to be run, by `run()` on the world's thread.
@@ -241,7 +244,7 @@ public final class World: @unchecked Sendable {
         streamCount += 1
         let stream = SimulatedStream(number: streamCount, from: host.machine, to: listener)
         plan.add(stream)
-        simulation.note("\(host.name): connects to \(listener.host.name), connection \(streamCount)")
+        host.machine.note(.connection(streamCount, .begins(to: listener.host.name)))
         return stream
     }
 }
