@@ -619,6 +619,7 @@ let interop: [Target] = [
         "LifelineOlderFramings",
         "LifelineProtos",
         "LifelineTestSupport",
+        "LifelineTesting",
         "LifelineWellKnownTypes",
         "TokenStreamClient",
         "TokenStreamProtos",
