@@ -630,6 +630,7 @@ let interop: [Target] = [
         "LifelineOlderFramings",
         "LifelineProtos",
         "LifelineTestSupport",
+        "LifelineTesting",
         "LifelineWellKnownTypes",
         "TokenStreamClient",
         "TokenStreamProtos",

@@ -17,9 +17,9 @@ public final class Simulation {
     /// Whether lines are added to the trace. Default: true. Without them, a simulation takes about half the time.
     public var isTracing = true
     /// What has happened, a line each, beginning with the time.
-    public var trace: [String] { notes.map { "\($0.time) \($0.text)" } }
+    public var trace: [String] { notes.map(\.line) }
     /// The same, as it was noted.
-    private(set) var notes: [(time: MonotonicTime, text: String)] = []
+    private(set) var notes: [Note] = []
 
     private struct Event {
         let id: EventID
@@ -110,7 +110,12 @@ public final class Simulation {
 
     /// Adds a line to the trace.
     public func note(_ line: @autoclosure () -> String) {
-        if isTracing { notes.append((now, line())) }
+        note(.text(line()), at: .simulation)
+    }
+
+    /// Adds an event to the trace.
+    func note(_ event: @autoclosure () -> Note.Event, at place: @autoclosure () -> Note.Place) {
+        if isTracing { notes.append(Note(time: now, place: place(), event: event())) }
     }
 
     /// Where an event is, or would be.

@@ -51,7 +51,7 @@ extension SimulatedClient: FrameChannelOwner {
     }
 
     func channelWillSendPing(_ channel: FrameChannel, number: UInt64) {
-        host.simulation.note("\(host.name): ping \(number)")
+        host.note("ping \(number)")
     }
 
     func channelClosed(_ channel: FrameChannel, _ report: ClosureReport, refused: [UInt64]) {
@@ -72,7 +72,7 @@ extension SimulatedClient: FrameChannelOwner {
     private func record(_ id: ClientMachine.ConnectionID, _ channel: FrameChannel, _ report: ClosureReport) {
         let undelivered = report.unacknowledgedFrameCount ?? 0
         connectionReports.append(ConnectionReport(attempt: id, time: now, undeliveredMessageCount: undelivered))
-        host.simulation.note("\(host.name): connection \(id) is closed, \(undelivered) messages undelivered")
+        host.note("connection \(id) is closed, \(undelivered) messages undelivered")
         observer?.client(
             self,
             closed: id,

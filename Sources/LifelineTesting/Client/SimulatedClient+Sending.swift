@@ -111,7 +111,7 @@ extension SimulatedClient {
     }
 
     private func end(_ number: UInt64, _ outcome: SendOutcome) {
-        host.simulation.note("\(host.name): message \(number) \(outcome)")
+        host.note("message \(number) \(outcome)")
         observer?.client(self, ended: number, outcome)
         sendOutcomes[Int(number) - 1] = outcome
     }

@@ -230,7 +230,7 @@ extension SimulatedClient {
     }
 
     private func readingChanged() {
-        host.simulation.note("\(host.name): reads \(reads ? "again" : "no more")")
+        host.note("reads \(reads ? "again" : "no more")")
         channel?.reads = reads
     }
 
@@ -249,7 +249,7 @@ extension SimulatedClient {
         observer?.client(self, runs: action)
         switch action {
         case .transition(let transition):
-            host.simulation.note("\(host.name): \(transition)")
+            host.note("\(transition)")
             transitions.append(transition)
         case .connect(let id):
             connect(id)

@@ -38,11 +38,16 @@ public final class SimulatedHost {
         self.simulation = simulation
     }
 
+    /// Adds something that has happened here to the trace.
+    func note(_ text: @autoclosure () -> String) { note(.text(text())) }
+
+    func note(_ event: @autoclosure () -> Note.Event) { simulation.note(event(), at: .host(name)) }
+
     /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`, unless it is
     /// by then as they knew it.
     public func setLink(up: Bool) {
         guard up != isLinkUp else { return }
-        simulation.note("\(name): link \(up ? "up" : "down")")
+        note(.link(isUp: up))
         isLinkUp = up
         report()
     }
@@ -51,7 +56,7 @@ public final class SimulatedHost {
     /// peer is not told. Programs learn after `statusDelay` that the network has changed.
     public func changeAddress() {
         addressNumber += 1
-        simulation.note("\(name): address \(addressNumber)")
+        note("address \(addressNumber)")
         if isLinkUp { report() }
     }
 
@@ -59,7 +64,7 @@ public final class SimulatedHost {
     /// timers that come due meanwhile fire when it wakes up; those of a connection stand still, as those of an event
     /// loop do.
     public func sleep(for duration: Duration) {
-        simulation.note("\(name): sleeps for \(duration)")
+        note(.sleep(duration))
         if !isAsleep {
             earlierSleep += lastSleepDuration
             lastSleepTime = simulation.now

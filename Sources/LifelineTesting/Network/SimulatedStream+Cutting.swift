@@ -18,7 +18,7 @@ extension SimulatedStream {
 
     func cutOff(_ cut: Cut) {
         guard !isCutOff else { return }
-        simulation.note("network: connection \(number) \(cut == .reset ? "reset" : "goes silent")")
+        simulation.note(.connection(number, .cut(isReset: cut == .reset)), at: .network)
         isCutOff = true
         guard cut == .reset else { return }
         // Not from within what is under way.

@@ -79,14 +79,14 @@ public final class SimulatedServer {
 
     /// Kills the program: its kernel resets its connections.
     public func kill() {
-        host.simulation.note("\(host.name): killed")
+        host.note(.killed)
         isRunning = false
         resetConnections()
     }
 
     /// Starts the program again after `kill()`.
     public func restart() {
-        host.simulation.note("\(host.name): restarted")
+        host.note("restarted")
         isRunning = true
     }
 
@@ -130,7 +130,7 @@ public final class SimulatedServer {
     }
 
     private func adopt(_ old: PeerBehavior) {
-        if behavior != old { host.simulation.note("\(host.name): \(behavior)") }
+        if behavior != old { host.note("\(behavior)") }
         for peer in peers { adopt(for: peer.channel) }
     }
 
@@ -170,7 +170,7 @@ extension SimulatedServer: SimulatedListener {
         if let count = behavior.endsAfterBytes {
             stream.cut(behavior.manner == .fallSilent ? .silence : .reset, afterClientBytes: count)
         }
-        host.simulation.note("\(host.name): connection \(connectionCount) is open")
+        host.note("connection \(connectionCount) is open")
         // The stream is to know its owner first.
         if behavior.greeting == .acceptAndClose { host.simulation.schedule(after: .zero) { _ = channel.close() } }
         return channel
@@ -198,7 +198,7 @@ extension SimulatedServer: FrameChannelOwner {
             payload: message.payload
         )
         receivedMessages.append(received)
-        host.simulation.note("\(host.name): message \(message.number) on connection \(received.connection)")
+        host.note("message \(message.number) on connection \(received.connection)")
         onMessage?(channel.stream.number, received)
         if let count = behavior.endsAfterMessages, peers[index].messageCount >= count { end(channel) }
     }
@@ -214,7 +214,7 @@ extension SimulatedServer: FrameChannelOwner {
     func channelClosed(_ channel: FrameChannel, _ report: ClosureReport, refused: [UInt64]) {
         guard let index = peers.firstIndex(where: { $0.channel === channel }) else { return }
         let reason = report.failure.map { "\($0.code)" } ?? "in order"
-        host.simulation.note("\(host.name): connection \(peers[index].number) is closed: \(reason)")
+        host.note("connection \(peers[index].number) is closed: \(reason)")
         peers.remove(at: index)
         onClose?(channel.stream.number, report.failure?.code)
     }

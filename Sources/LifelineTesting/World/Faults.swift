@@ -111,7 +111,7 @@ final class FaultPlan {
         }
         func report(_ text: String) {
             happened.append(Fault(number: count, time: world.now, text: text))
-            world.simulation.note("fault \(count): \(text)")
+            world.simulation.note(.fault(number: count, text), at: .simulation)
         }
         let upTo5s = Duration.milliseconds(Int64(amount * 5_000) + 1)
         switch kind {

@@ -16,6 +16,8 @@ internal import NIOConcurrencyHelpers
 /// Two variables of the environment play one story: `LIFELINE_SEED`, a seed, and `LIFELINE_FAULTS`, the numbers of the
 /// faults that happen, or `none`. What happens is printed then.
 ///
+/// A third one, `LIFELINE_STORIES`, names the folder of the pages. Default: `.build/lifeline-stories`.
+///
 /// - Parameters:
 ///   - seeds: of the stories.
 ///   - limits: how long a story may take.
@@ -36,7 +38,7 @@ public func simulate(
         }
         let faults = try environment["LIFELINE_FAULTS"].map(StoryRunner.faults)
         let played = await runner.play(seed, faults, isTracing: true)
-        for line in played.trace { print(line) }
+        for line in played.trace { print(line.escaped()) }
         if let failure = played.failure { throw await runner.report(failure, seed, faults, name: name) }
         return
     }
@@ -86,6 +88,8 @@ public struct SimulationFailure: Error, CustomStringConvertible {
     public let failure: WorldFailure
     /// What has happened, a line each: of the shortest story that fails.
     public let trace: [String]
+    /// The path of a page that shows it; nil where it could not be written.
+    public let page: String?
     /// What there is to know, in words.
     public let description: String
 }

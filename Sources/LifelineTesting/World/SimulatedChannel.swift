@@ -72,6 +72,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
         onLoop {
             guard self.isOpen else { return }
             self.connectTimer?.cancel()
+            self.note(.opened)
             self.activate()
             self.connected.take()?.assumeIsolated().succeed(self)
         }
@@ -120,6 +121,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
             var buffer = receiveAllocator.buffer(allocator: allocator)
             let part = unread.prefix(max(1, buffer.writableBytes))
             unread = unread.dropFirst(part.count)
+            note(.read(byteCount: part.count, byClient: side == .client))
             buffer.writeBytes(part)
             _ = receiveAllocator.record(actualReadBytes: part.count)
             pipeline.fireChannelRead(buffer)
@@ -130,6 +132,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
 
     private func endInput() {
         hasInputEnded = true
+        note(.inputEnded)
         guard allowsHalfClosure else { return close0(error: ChannelError.eof, mode: .all, promise: nil) }
         pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
     }
@@ -155,6 +158,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     private func writeOn() {
         while isActive, let stream, let first = writes.first, first.isFlushed {
             let count = first.bytes.isEmpty ? 0 : stream.write(first.bytes, from: side)
+            if count > 0 { note(.wrote(byteCount: count, byClient: side == .client)) }
             writes[0].bytes = first.bytes.dropFirst(count)
             guard writes[0].bytes.isEmpty else { return }
             writes.removeFirst().promise?.assumeIsolated().succeed(())
@@ -188,18 +192,20 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
             becomeClosed()
             process.remove(self)
             failWrites(ChannelError.ioOnClosedChannel)
-            releaseStream(resetting: resetsOnClose || !wasActive || !unread.isEmpty)
+            let resets = resetsOnClose || !wasActive || !unread.isEmpty
+            releaseStream(resetting: resets, because: words(for: error), wasOpen: wasActive)
             promise?.assumeIsolated().succeed(())
             announceClosed(wasActive: wasActive)
         }
     }
 
     /// The process is killed: the kernel closes what it had open. Nobody in it hears of it.
-    func abandon() { releaseStream(resetting: !unread.isEmpty) }
+    func abandon() { releaseStream(resetting: !unread.isEmpty, because: "its process was killed", wasOpen: isActive) }
 
-    private func releaseStream(resetting: Bool) {
+    private func releaseStream(resetting: Bool, because reason: @autoclosure () -> String, wasOpen: Bool) {
         guard let stream else { return }
         self.stream = nil
+        note(.ended(reason(), byClient: side == .client, wasOpen: wasOpen))
         if resetting {
             stream.abort(side)
         } else {
@@ -213,6 +219,10 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
         let failed = writes
         writes = []
         for write in failed { write.promise?.fail(error) }
+    }
+
+    private func note(_ event: @autoclosure () -> Note.ConnectionEvent) {
+        process.host.machine.note(.connection(number, event()))
     }
 
     // MARK: Options
@@ -237,6 +247,17 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
         default:
             try super.get(option)
         }
+    }
+}
+
+/// Why a connection has ended, for a note of it.
+private func words(for error: any Error) -> String {
+    switch error {
+    case ChannelError.ioOnClosedChannel: "its program has closed it"
+    case ChannelError.eof: "the peer has closed it"
+    case ChannelError.connectTimeout: "no answer in time"
+    case let error as IOError: String(cString: strerror(error.errnoCode))
+    default: "\(error)"
     }
 }
 

@@ -46,6 +46,7 @@ final class SimulatedListeningChannel: SimulatedChannelBase, @unchecked Sendable
 
     func accepted(_ stream: SimulatedStream) -> (any StreamOwner)? {
         guard isActive else { return nil }
+        host.note(.connection(stream.number, .accepted))
         let channel = SimulatedChannel(.server, of: stream, process, parent: self)
         channel.localAddress = localAddress
         channel.remoteAddress = process.world?.address(of: stream.clientHost, port: channel.clientPort)

@@ -4,14 +4,18 @@ internal import LifelineCore
 /// Plays stories, each on a thread of its own.
 struct StoryRunner: Sendable {
     let limits: SimulationLimits
+    /// Where the pages of stories that fail are written.
+    var pages = StoryPage.folder()
     let story: @Sendable (World) async throws -> Void
 
     /// How a story went.
     struct Played: Sendable {
         let failure: WorldFailure?
         let faults: [Fault]
-        let notes: [(time: MonotonicTime, text: String)]
-        var trace: [String] { notes.map { "\($0.time) \($0.text)" } }
+        /// The names of the hosts.
+        let hosts: [String]
+        let notes: [Note]
+        var trace: [String] { notes.map(\.line) }
     }
 
     /// - Parameter faults: the numbers of those that happen; nil: all.
@@ -24,7 +28,12 @@ struct StoryRunner: Sendable {
                 let result = world.run()
                 let failure: WorldFailure? = if case .failure(let failure) = result { failure } else { nil }
                 continuation.resume(
-                    returning: Played(failure: failure, faults: world.plan.happened, notes: world.simulation.notes)
+                    returning: Played(
+                        failure: failure,
+                        faults: world.plan.happened,
+                        hosts: world.hosts.map(\.name),
+                        notes: world.simulation.notes
+                    )
                 )
             }
             thread.stackSize = 8 << 20
@@ -59,39 +68,59 @@ struct StoryRunner: Sendable {
             shrunk = kept
             shortest = await play(seed, kept, isTracing: true)
         }
-        let name = name.prefix { $0 != "(" }
+        let name = String(name.prefix { $0 != "(" })
         let numbers = shrunk.map { $0.sorted().map(String.init).joined(separator: ",") }
-        var lines = ["\(shortest.failure ?? failure)", "Seed \(seed)."]
+        var lines = [(shortest.failure ?? failure).description.escaped(limit: 10_000), "Seed \(seed)."]
         if let numbers {
             lines[1] += numbers.isEmpty ? " It needs no faults." : " It needs these faults, of \(first.faults.count):"
         }
         lines += shortest.faults.map { "  \($0.number), after \($0.time): \($0.text)" }
         let variable = numbers.map { " LIFELINE_FAULTS=\($0.isEmpty ? "none" : $0)" } ?? ""
-        lines.append("To play it again: LIFELINE_SEED=\(seed)\(variable) swift test --filter \(name)")
-        if !isSame {
-            lines.append(
-                "It is not the same each time: something in it comes from outside the world, such as the address of an "
-                    + "object, a thread, or a file. Once and then again:"
-            )
-            if let place = zip(first.trace, second.trace).enumerated().first(where: { $0.element.0 != $0.element.1 }) {
-                lines += ["  \(place.element.0)", "  \(place.element.1)"]
-            } else {
-                lines += ["  \(first.failure.map { "\($0)" } ?? "passed")", "  \(failure)"]
-            }
+        let isPlainWord = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        // What a shell would not take for one word, such as a name of several words.
+        let filter = isPlainWord ? name : "'\(name.replacing("'", with: #"'\''"#))'"
+        let command = "LIFELINE_SEED=\(seed)\(variable) swift test --filter \(filter)"
+        lines.append("To play it again: \(command)")
+        let remark =
+            isSame
+            ? nil
+            : "It is not the same each time: something in it comes from outside the world, such as the address of an "
+                + "object, a thread, or a file."
+        if let remark {
+            lines.append("\(remark) Once and then again:")
+            let differing = zip(first.trace, second.trace).first { $0 != $1 }
+            lines += [differing?.0 ?? "\(failure)", differing?.1 ?? second.failure.map { "\($0)" } ?? "it passed"]
+                .map { "  \($0.escaped())" }
         }
-        let page = StoryPage(shortest, seed: seed, name: String(name))
-        if let path = page.write() { lines.append("To look at it: \(path)") }
+        let page = StoryPage(
+            name: name,
+            seed: seed,
+            failure: shortest.failure ?? failure,
+            command: command,
+            remark: remark,
+            shortest
+        )
+        var path: String?
+        do {
+            let file = try page.write(to: pages)
+            lines.append("To look at it: \(file)")
+            path = file
+        } catch {
+            lines.append("No page shows it, for it could not be written to \(pages.path): \(error)")
+        }
         lines.append("What happened last:")
-        lines += shortest.trace.suffix(30).map { "  \($0)" }
+        // Bytes that pass would leave no room for what they bring about.
+        lines += shortest.notes.filter { !$0.isTransfer }.suffix(30).map { "  \($0.line.escaped())" }
         return SimulationFailure(
             seed: seed,
             failure: shortest.failure ?? failure,
             trace: shortest.trace,
+            page: path,
             description: lines.joined(separator: "\n")
         )
     }
 
-    /// Takes faults away, half of them, a quarter and so on down to one at a time, while the story fails.
+    /// Takes faults away, half of them, a quarter and so on down to one at a time, while the story fails in the same way.
     private func fewestFaults(_ seed: UInt64, _ played: Played) async -> Set<Int> {
         var kept = played.faults.map(\.number)
         var attempts = 0
@@ -102,7 +131,7 @@ struct StoryRunner: Sendable {
                 var candidate = kept
                 candidate.removeSubrange(start..<min(start + size, kept.count))
                 attempts += 1
-                if await play(seed, Set(candidate), isTracing: false).failure != nil {
+                if await play(seed, Set(candidate), isTracing: false).failure?.kind == played.failure?.kind {
                     kept = candidate
                 } else {
                     start += size

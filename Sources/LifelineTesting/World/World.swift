@@ -68,7 +68,7 @@ public final class World: @unchecked Sendable {
 
     /// Adds a line to the trace.
     public func note(_ text: @autoclosure () -> String) {
-        simulation.note("\(current?.host.name ?? "story"): \(text())")
+        simulation.note(.text(text()), at: current.map { .host($0.host.name) } ?? .story)
     }
 
     /// What must hold after each step, from now on.
@@ -99,7 +99,9 @@ public final class World: @unchecked Sendable {
     }
 
     /// Ends the story: it has failed.
-    public func fail(_ text: String) { end(.failure(WorldFailure(text))) }
+    public func fail(_ text: String) { fail(text, .expectation) }
+
+    private func fail(_ text: String, _ kind: WorldFailure.Kind) { end(.failure(WorldFailure(text, kind))) }
 
     // MARK: Running
 
@@ -107,7 +109,10 @@ public final class World: @unchecked Sendable {
     var isCurrent: Bool { WorldClock.context == Unmanaged.passUnretained(self).toOpaque() }
 
     private func end(_ result: Result<Void, WorldFailure>) {
-        if outcome == nil { outcome = result }
+        if outcome != nil { return }
+        outcome = result
+        let failure: WorldFailure? = if case .failure(let failure) = result { failure } else { nil }
+        simulation.note(.storyEnded(failure: failure?.description), at: .story)
     }
 
     /// Has the story's task wait to be run, by `run()` on the world's thread.
@@ -158,17 +163,18 @@ public final class World: @unchecked Sendable {
         if fetchOutsideJobs() {
             return fail(
                 "A task came back from outside the world: from a real socket, a file, a database, a thread or a "
-                    + "DispatchQueue. What follows would not be the same again."
+                    + "DispatchQueue. What follows would not be the same again.",
+                .outside
             )
         }
         guard let next = simulation.nextEventTime else {
             // A moment of real time, for what may be about to come from outside.
             for _ in 0..<100 where outside.withLock({ $0.jobs.isEmpty }) { usleep(1_000) }
             if outside.withLock({ !$0.jobs.isEmpty }) { return }
-            return fail("Everything waits, and nothing will happen any more.")
+            return fail("Everything waits, and nothing will happen any more.", .stuck)
         }
         if next - MonotonicTime(nanoseconds: 0) > limits.time {
-            return fail("The story has not ended within \(limits.time).")
+            return fail("The story has not ended within \(limits.time).", .tooLong)
         }
         runNextEvent(at: next)
         for condition in conditions where !condition.holds() {
@@ -253,17 +259,22 @@ public final class World: @unchecked Sendable {
         streamCount += 1
         let stream = SimulatedStream(number: streamCount, from: host.machine, to: listener)
         plan.add(stream)
-        simulation.note("\(host.name): connects to \(listener.host.name), connection \(streamCount)")
+        host.machine.note(.connection(streamCount, .begins(to: listener.host.name)))
         return stream
     }
 }
 
 /// Why a story has failed.
 public struct WorldFailure: Error, Hashable, CustomStringConvertible {
+    enum Kind { case expectation, stuck, tooLong, outside }
+
     public let description: String
+    let kind: Kind
 
     /// - Parameter description: says what was expected.
-    public init(_ description: String) { self.description = description }
+    public init(_ description: String) { self.init(description, .expectation) }
+
+    init(_ description: String, _ kind: Kind) { (self.description, self.kind) = (description, kind) }
 }
 
 /// How long stories may take.

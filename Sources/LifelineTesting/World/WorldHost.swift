@@ -55,13 +55,13 @@ public final class WorldHost: @unchecked Sendable {
     ///
     /// - Parameter restartDelay: when what `serve` was given is started again; nil: it is not.
     public func kill(restartingAfter restartDelay: Duration? = nil) {
-        simulation.note("\(name): killed")
+        machine.note(.killed)
         process.kill()
         for disk in disks { disk.processWasKilled() }
         processes.append(WorldProcess(on: self))
         guard let restartDelay, let service else { return }
         process.schedule(at: simulation.now + restartDelay) {
-            self.simulation.note("\(self.name): started")
+            self.machine.note(.started)
             self.run(service)
         }
     }
