@@ -528,7 +528,9 @@ let unitTests: [Target] = [
         "SampleServices",
         .logging,
         .nioConcurrencyHelpers,
-        .nioCore
+        .nioCore,
+        .serviceLifecycle,
+        .unixSignals
     ),
     tests(
         "LifelineOlderFramingsTests",
@@ -550,7 +552,9 @@ let unitTests: [Target] = [
         "LifelineProtos",
         "LifelineWellKnownTypes",
         "SampleServices",
-        "TestServices"
+        "TestServices",
+        .logging,
+        .nioConcurrencyHelpers
     ),
     tests(
         "LifelineCLITests",
