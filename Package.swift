@@ -541,7 +541,9 @@ let unitTests: [Target] = [
         "SampleServices",
         .logging,
         .nioConcurrencyHelpers,
-        .nioCore
+        .nioCore,
+        .serviceLifecycle,
+        .unixSignals
     ),
     tests(
         "LifelineOlderFramingsTests",
@@ -563,7 +565,9 @@ let unitTests: [Target] = [
         "LifelineProtos",
         "LifelineWellKnownTypes",
         "SampleServices",
-        "TestServices"
+        "TestServices",
+        .logging,
+        .nioConcurrencyHelpers
     ),
     tests(
         "LifelineCLITests",

@@ -52,6 +52,7 @@ extension MapField: _FieldCollection {}
 // MARK: - Dictionary
 
 extension MapField {
+    /// Makes an empty map.
     @inlinable public init() {
         self.init(_storage: nil, elements: nil, count: 0)
     }
@@ -150,6 +151,7 @@ extension MapField {
         return old
     }
 
+    /// Removes all entries.
     @inlinable public mutating func removeAll() { self = MapField() }
 
     /// Adds entries. Where the key is in the map already, `combine` chooses the value from the old and the new one.
@@ -196,7 +198,9 @@ extension MapField {
         return mapped
     }
 
+    /// The keys, in ascending order.
     public var keys: some RandomAccessCollection<Key> { lazy.map(\.key) }
+    /// The values, in the order of their keys.
     public var values: some RandomAccessCollection<Value> { lazy.map(\.value) }
 }
 

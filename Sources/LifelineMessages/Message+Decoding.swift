@@ -18,6 +18,7 @@ public import CLifelineMessages
     /// not UTF-8 reads as U+FFFD, and is encoded again as it came; reading text then costs more than the check.
     public var validatesUTF8: Bool
 
+    /// Makes options. Each parameter has the default of its property.
     @inlinable public init(maximumDepth: Int = 100, memoryLimit: Int = 64 << 20, validatesUTF8: Bool = true) {
         self.maximumDepth = maximumDepth
         self.memoryLimit = memoryLimit

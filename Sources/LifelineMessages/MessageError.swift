@@ -55,12 +55,14 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
         public var description: String { kind.rawValue }
     }
 
+    /// The kind of failure.
     public var code: Code
     /// What happened, where, and what to do about it.
     public var message: String
     /// The offset of the failure in the input, where there is one.
     package var offset: Int?
 
+    /// Makes an error with a text for people.
     public init(code: Code, message: String) {
         self.code = code
         self.message = message

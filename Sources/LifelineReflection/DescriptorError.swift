@@ -45,10 +45,12 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
         public var description: String { kind.rawValue }
     }
 
+    /// The kind of failure.
     public var code: Code
     /// The problem, with the file and the full name of the declaration.
     public var message: String
 
+    /// Makes an error with a text for people.
     public init(code: Code, message: String) {
         self.code = code
         self.message = message
@@ -72,6 +74,7 @@ public struct DescriptorLimits: Hashable, Sendable {
     /// How deep messages may be declared inside each other. 32 by default, as for protoc.
     public var depth = 32
 
+    /// Makes limits with the default values.
     public init() {}
 
     /// The bytes that decoding may allocate. Common files take about ten times their size.

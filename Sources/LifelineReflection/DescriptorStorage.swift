@@ -235,22 +235,39 @@ extension DescriptorStorage.Place {
 /// The type of a field, as in `FieldDescriptorProto`. Fields of a group are of the type `message`: see
 /// ``FieldDescriptor/isDelimited``.
 public enum FieldType: Int, Hashable, Sendable, CaseIterable {
+    /// The type `double` of .proto files.
     case double = 1
+    /// The type `float` of .proto files.
     case float = 2
+    /// The type `int64` of .proto files.
     case int64 = 3
+    /// The type `uint64` of .proto files.
     case uint64 = 4
+    /// The type `int32` of .proto files.
     case int32 = 5
+    /// The type `fixed64` of .proto files.
     case fixed64 = 6
+    /// The type `fixed32` of .proto files.
     case fixed32 = 7
+    /// The type `bool` of .proto files.
     case bool = 8
+    /// The type `string` of .proto files.
     case string = 9
+    /// A message or a map.
     case message = 11
+    /// The type `bytes` of .proto files.
     case bytes = 12
+    /// The type `uint32` of .proto files.
     case uint32 = 13
+    /// An enum.
     case enumeration = 14
+    /// The type `sfixed32` of .proto files.
     case sfixed32 = 15
+    /// The type `sfixed64` of .proto files.
     case sfixed64 = 16
+    /// The type `sint32` of .proto files.
     case sint32 = 17
+    /// The type `sint64` of .proto files.
     case sint64 = 18
 
     /// Whether many can be packed: all but strings, bytes and messages.

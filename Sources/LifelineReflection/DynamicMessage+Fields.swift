@@ -23,7 +23,7 @@ extension DynamicMessage {
 
     /// The value of a field, which must be of this message's type: its default when it is not set, and for a submessage
     /// an empty one. The methods that take a `FieldDescriptor` accept extensions, too. But a message has no default
-    /// where its type is not linked: reading such an extension is a mistake of the program and ends it. ``has(_:)`` is
+    /// where its type is not linked: reading such an extension is a mistake of the program and ends it. `has(_:)` is
     /// false for it.
     public subscript(field: FieldDescriptor) -> FieldValue {
         if let value = presentValue(of: field) { return value }

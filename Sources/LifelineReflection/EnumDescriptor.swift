@@ -11,6 +11,7 @@ public struct EnumDescriptor: Hashable, Sendable {
     public var name: String { enumeration.proto.name }
     /// The name with the package.
     public var fullName: String { enumeration.fullName }
+    /// The file that declares the enum.
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: enumeration.file) }
     /// The message in which it is declared; nil at the top level of a file.
     public var containingType: MessageDescriptor? { storage.message(of: enumeration.scope) }
@@ -18,7 +19,9 @@ public struct EnumDescriptor: Hashable, Sendable {
     public var isClosed: Bool { enumeration.isClosed }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_EnumOptions { enumeration.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments { file.comments(at: storage.path(ofEnum: index)) }
+    /// The enum as `descriptor.proto` describes it.
     public var proto: Google_Protobuf_EnumDescriptorProto { enumeration.proto }
 
     /// The values, as they were declared.
@@ -52,11 +55,15 @@ public struct EnumValueDescriptor: Hashable, Sendable {
 
     private var value: DescriptorStorage.EnumValue { storage.values[index] }
 
+    /// The name in the .proto file.
     public var name: String { value.proto.name }
+    /// The number on the wire.
     public var number: Int { Int(value.proto.number) }
+    /// The enum that declares the value.
     public var enumeration: EnumDescriptor { EnumDescriptor(storage: storage, index: value.enumeration) }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_EnumValueOptions { value.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments {
         enumeration.file.comments(at: storage.path(ofEnum: value.enumeration) + [2, Int32(value.position)])
     }

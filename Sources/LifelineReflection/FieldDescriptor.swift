@@ -18,11 +18,15 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var fullName: String { storage.fullName(ofField: index) }
     /// The name in JSON. JSON names an extension by its ``fullName`` in brackets, and not by this.
     public var jsonName: String { field.jsonName }
+    /// The number on the wire.
     public var number: Int { Int(field.proto.number) }
+    /// The file that declares the field.
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: field.file) }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_FieldOptions { field.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments { file.comments(at: storage.path(ofField: index)) }
+    /// The field as `descriptor.proto` describes it.
     public var proto: Google_Protobuf_FieldDescriptorProto { field.proto }
 
     // MARK: Where it is
@@ -45,6 +49,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var type: FieldType { storage.fields[index].type }
     /// Whether it is a repeated field or a map.
     public var isRepeated: Bool { storage.fields[index].isRepeated }
+    /// Whether it is a map.
     public var isMap: Bool { storage.fields[index].isMap }
     /// Whether it has to be set for a message to be complete.
     public var isRequired: Bool { field.isRequired }

@@ -9,6 +9,7 @@ public struct FieldMaskMergeOptions: Hashable, Sendable {
     /// default they are added.
     public var replacesRepeatedFields = false
 
+    /// Makes options with the default values.
     public init() {}
 }
 

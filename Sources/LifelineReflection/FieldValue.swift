@@ -3,17 +3,27 @@
 /// Each type of a field has one case: `int32`, `sint32` and `sfixed32` have ``int32(_:)``, and so on. Numbers are not
 /// converted from one case to another.
 public enum FieldValue: Hashable, Sendable {
+    /// The value of a `bool` field.
     case bool(Bool)
+    /// The value of a field of type `int32`, `sint32` or `sfixed32`.
     case int32(Int32)
+    /// The value of a field of type `int64`, `sint64` or `sfixed64`.
     case int64(Int64)
+    /// The value of a field of type `uint32` or `fixed32`.
     case uint32(UInt32)
+    /// The value of a field of type `uint64` or `fixed64`.
     case uint64(UInt64)
+    /// The value of a `float` field.
     case float(Float)
+    /// The value of a `double` field.
     case double(Double)
+    /// The value of a `string` field.
     case string(String)
+    /// The value of a `bytes` field.
     case bytes([UInt8])
     /// The number of an enum's value.
     case enumeration(Int32)
+    /// The value of a field whose type is a message.
     case message(DynamicMessage)
     /// The elements of a repeated field.
     case list([FieldValue])

@@ -31,6 +31,7 @@ public struct FileDescriptor: Hashable, Sendable {
     public var messages: [MessageDescriptor] { file.messages.map { MessageDescriptor(storage: storage, index: $0) } }
     /// The enums at its top level.
     public var enums: [EnumDescriptor] { file.enums.map { EnumDescriptor(storage: storage, index: $0) } }
+    /// The services that the file declares.
     public var services: [ServiceDescriptor] {
         file.services.map { ServiceDescriptor(storage: storage, index: $0) }
     }

@@ -29,12 +29,15 @@ public struct MessageDescriptor: Hashable, Sendable {
     public var name: String { message.proto.name }
     /// The name with the package, such as `google.protobuf.Timestamp`.
     public var fullName: String { message.fullName }
+    /// The file that declares the message.
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: message.file) }
     /// The message in which it is declared; nil at the top level of a file.
     public var containingType: MessageDescriptor? { storage.message(of: message.scope) }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_MessageOptions { message.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments { file.comments(at: storage.path(ofMessage: index)) }
+    /// The message as `descriptor.proto` describes it.
     public var proto: Google_Protobuf_DescriptorProto { message.proto }
 
     /// Whether this is the type of a map's entries, which protoc makes up.
@@ -87,12 +90,15 @@ public struct OneofDescriptor: Hashable, Sendable {
 
     private var oneof: DescriptorStorage.Oneof { storage.oneofs[index] }
 
+    /// The name in the .proto file.
     public var name: String { oneof.proto.name }
+    /// The message that declares the oneof.
     public var containingType: MessageDescriptor { MessageDescriptor(storage: storage, index: oneof.message) }
     /// The fields, of which at most one is set.
     public var fields: [FieldDescriptor] { oneof.fields.map { FieldDescriptor(storage: storage, index: $0) } }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_OneofOptions { oneof.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments {
         containingType.file.comments(at: storage.path(ofMessage: oneof.message) + [8, Int32(oneof.position)])
     }

@@ -11,9 +11,11 @@ public struct ServiceDescriptor: Hashable, Sendable {
     public var name: String { service.proto.name }
     /// The name with the package.
     public var fullName: String { service.fullName }
+    /// The file that declares the service.
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: service.file) }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_ServiceOptions { service.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments { file.comments(at: [6, Int32(service.position)]) }
     /// The methods, as they were declared.
     public var methods: [MethodDescriptor] {
@@ -31,7 +33,9 @@ public struct MethodDescriptor: Hashable, Sendable {
 
     private var method: DescriptorStorage.Method { storage.methods[index] }
 
+    /// The name without that of the service.
     public var name: String { method.proto.name }
+    /// The service that declares the method.
     public var service: ServiceDescriptor { ServiceDescriptor(storage: storage, index: method.service) }
     /// The type of requests; nil for one that is not linked.
     public var inputType: MessageDescriptor? { method.input?.message(from: storage) }
@@ -43,6 +47,7 @@ public struct MethodDescriptor: Hashable, Sendable {
     public var isServerStreaming: Bool { method.proto.serverStreaming }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_MethodOptions { method.proto.options }
+    /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments {
         service.file.comments(at: [6, Int32(storage.services[method.service].position), 2, Int32(method.position)])
     }

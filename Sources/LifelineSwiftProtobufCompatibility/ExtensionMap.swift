@@ -15,22 +15,28 @@ extension MessageRegistry: ExtensionMap {
 public struct SimpleExtensionMap: ExtensionMap, ExpressibleByArrayLiteral {
     public private(set) var _registry = MessageRegistry()
 
+    /// Makes a map without extensions.
     public init() {}
 
     public init(arrayLiteral extensions: any MessageExtension.Type...) { insert(contentsOf: extensions) }
 
+    /// Makes a map with the extensions of others.
     public init(_ others: any ExtensionMap...) {
         for other in others { _registry.add(other._registry) }
     }
 
+    /// Adds an extension.
     public mutating func insert(_ extension: any MessageExtension.Type) { insert(contentsOf: [`extension`]) }
 
+    /// Adds extensions.
     public mutating func insert(contentsOf extensions: [any MessageExtension.Type]) {
         _registry.add(MessageRegistry(extensions))
     }
 
+    /// Adds the extensions of another map.
     public mutating func formUnion(_ other: some ExtensionMap) { _registry.add(other._registry) }
 
+    /// Returns a map with the extensions of both.
     public func union(_ other: some ExtensionMap) -> SimpleExtensionMap { SimpleExtensionMap(self, other) }
 }
 

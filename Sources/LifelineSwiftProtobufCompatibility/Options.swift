@@ -5,6 +5,7 @@ public struct BinaryEncodingOptions: Sendable {
     /// Has no effect: equal messages always have equal encodings.
     public var useDeterministicOrdering = false
 
+    /// Makes options with the default values.
     public init() {}
 }
 
@@ -18,6 +19,7 @@ public struct BinaryDecodingOptions: Sendable {
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit
 
+    /// Makes options with the default values.
     public init() {}
 }
 
@@ -32,6 +34,7 @@ public struct JSONEncodingOptions: Sendable {
     /// Has no effect: map entries are always in the order of their keys.
     public var useDeterministicOrdering = false
 
+    /// Makes options with the default values.
     public init() {}
 }
 
@@ -44,6 +47,7 @@ public struct JSONDecodingOptions: Sendable {
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit
 
+    /// Makes options with the default values.
     public init() {}
 }
 
@@ -54,6 +58,7 @@ public struct TextFormatEncodingOptions: Sendable {
     /// Has no effect: map entries are always in the order of their keys.
     public var useDeterministicOrdering = true
 
+    /// Makes options with the default values.
     public init() {}
 }
 
@@ -68,6 +73,7 @@ public struct TextFormatDecodingOptions: Sendable {
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit
 
+    /// Makes options with the default values.
     public init() {}
 }
 

@@ -13,7 +13,9 @@ public protocol SwiftProtobufMessage: LifelineMessages.Message {
 /// An enum with the API of swift-protobuf's `Enum`.
 public protocol SwiftProtobufEnum: LifelineMessages.ProtobufEnum {}
 
+/// Swift-protobuf's name of a message.
 public typealias Message = SwiftProtobufMessage
+/// Swift-protobuf's name of an enum.
 public typealias Enum = SwiftProtobufEnum
 
 extension SwiftProtobufMessage {

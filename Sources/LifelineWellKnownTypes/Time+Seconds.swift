@@ -14,7 +14,7 @@ extension Google_Protobuf_Duration {
     }
 
     /// A span of so many seconds, rounded to the nearest nanosecond, halves away from zero. Numbers that do not fit
-    /// become what they do in ``init(rounding:rule:)``.
+    /// become what they do in `init(rounding:rule:)`.
     public init(timeInterval: Double) { self.init(rounding: timeInterval) }
 
     /// The span in seconds, as precisely as a `Double` can be.

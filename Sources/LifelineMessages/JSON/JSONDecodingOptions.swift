@@ -15,6 +15,9 @@ public struct JSONDecodingOptions: Sendable {
     /// The types of messages that a `google.protobuf.Any` may hold, and of extensions.
     public var types: MessageRegistry
 
+    /// Makes options with the default values.
+    ///
+    /// - Parameter types: the messages that a `google.protobuf.Any` may hold, and the extensions that JSON may name.
     public init(types: MessageRegistry = MessageRegistry()) {
         self.types = types
     }

@@ -46,6 +46,9 @@ public struct TextFormatEncodingOptions: Sendable {
     /// The types of messages that are printed in full where a `google.protobuf.Any` holds them.
     public var types: MessageRegistry
 
+    /// Makes options with the default values.
+    ///
+    /// - Parameter types: the messages that a `google.protobuf.Any` may hold, and the extensions that are named.
     public init(types: MessageRegistry = MessageRegistry()) {
         self.types = types
     }
@@ -64,6 +67,9 @@ public struct TextFormatDecodingOptions: Sendable {
     /// The types of messages that a `google.protobuf.Any` may hold in full.
     public var types: MessageRegistry
 
+    /// Makes options with the default values.
+    ///
+    /// - Parameter types: the messages that a `google.protobuf.Any` may hold, and the extensions that text may name.
     public init(types: MessageRegistry = MessageRegistry()) {
         self.types = types
     }

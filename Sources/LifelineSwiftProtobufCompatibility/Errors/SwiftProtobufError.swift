@@ -7,9 +7,13 @@ public struct SwiftProtobufError: Error, Sendable, CustomStringConvertible {
         }
         private let kind: Kind
 
+        /// An encoded message could not be decoded.
         public static let binaryDecodingError = Self(kind: .binaryDecodingError)
+        /// A stream of messages could not be read.
         public static let binaryStreamDecodingError = Self(kind: .binaryStreamDecodingError)
+        /// JSON could not be read.
         public static let jsonDecodingError = Self(kind: .jsonDecodingError)
+        /// A message could not be written as JSON.
         public static let jsonEncodingError = Self(kind: .jsonEncodingError)
 
         public var description: String { kind.rawValue }
@@ -17,19 +21,25 @@ public struct SwiftProtobufError: Error, Sendable, CustomStringConvertible {
 
     /// The place in a program that an error comes from.
     public struct SourceLocation: Hashable, Sendable {
+        /// The function's name.
         public var function: String
+        /// The module and the file's name.
         public var file: String
+        /// The line in the file.
         public var line: Int
 
+        /// Makes a location.
         public init(function: String, file: String, line: Int) {
             (self.function, self.file, self.line) = (function, file, line)
         }
     }
 
+    /// The kind of failure.
     public var code: Code
     private let message: String
     private let location: SourceLocation
 
+    /// Makes an error with a text for people.
     public init(code: Code, message: String, location: SourceLocation) {
         (self.code, self.message, self.location) = (code, message, location)
     }
@@ -52,6 +62,7 @@ public struct SwiftProtobufError: Error, Sendable, CustomStringConvertible {
 }
 
 extension SwiftProtobufError {
+    /// Errors of decoding a message.
     public enum BinaryDecoding {
         /// An encoded message has more than 2 GiB.
         public static func tooLarge(
@@ -64,6 +75,7 @@ extension SwiftProtobufError {
         }
     }
 
+    /// Errors of reading a stream of messages.
     public enum BinaryStreamDecoding {
         /// The length in front of a message is above 2 GiB.
         public static func tooLarge(
@@ -96,6 +108,7 @@ extension SwiftProtobufError {
         }
     }
 
+    /// Errors of reading JSON.
     public enum JSONDecoding {
         /// A `google.protobuf.Any` has a type that is not registered.
         public static func invalidAnyTypeURL(
@@ -119,6 +132,7 @@ extension SwiftProtobufError {
         }
     }
 
+    /// Errors of writing JSON.
     public enum JSONEncoding {
         /// A `google.protobuf.Any` has a type that is not registered.
         public static func invalidAnyTypeURL(

@@ -67,7 +67,7 @@ extension SwiftProtobufMessage {
         self = try bytes.withUnsafeBytes { try Self(_decoding: $0, extensions, partial, options) }
     }
 
-    /// Decodes a message. See ``init(serializedBytes:extensions:partial:options:)``.
+    /// Decodes a message. See `init(serializedBytes:extensions:partial:options:)`.
     @inlinable public init(
         serializedData data: Data,
         extensions: (any ExtensionMap)? = nil,
@@ -127,7 +127,7 @@ extension SwiftProtobufMessage {
 extension SwiftProtobufMessage {
     /// Merges an encoded message into this one. After an error, this one is as it was.
     ///
-    /// - Throws: as ``init(serializedBytes:extensions:partial:options:)`` does.
+    /// - Throws: as `init(serializedBytes:extensions:partial:options:)` does.
     public mutating func merge<Bytes: SwiftProtobufContiguousBytes>(
         serializedBytes bytes: Bytes,
         extensions: (any ExtensionMap)? = nil,
@@ -137,7 +137,7 @@ extension SwiftProtobufMessage {
         try bytes.withUnsafeBytes { try merge($0, extensions, partial, options) }
     }
 
-    /// Merges an encoded message into this one. See ``merge(serializedBytes:extensions:partial:options:)``.
+    /// Merges an encoded message into this one. See `merge(serializedBytes:extensions:partial:options:)`.
     public mutating func merge(
         serializedData data: Data,
         extensions: (any ExtensionMap)? = nil,

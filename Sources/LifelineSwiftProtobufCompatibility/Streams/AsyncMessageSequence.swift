@@ -30,6 +30,7 @@ where Base.Element == UInt8 {
     private let partial: Bool
     private let options: BinaryDecodingOptions
 
+    /// Makes a sequence of the messages in `base`, an asynchronous sequence of bytes.
     public init(
         base: Base,
         extensions: (any ExtensionMap)? = nil,

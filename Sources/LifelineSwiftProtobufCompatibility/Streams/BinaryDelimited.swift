@@ -3,6 +3,7 @@ internal import LifelineMessages
 
 /// Messages in a stream, each behind its length.
 public enum BinaryDelimited {
+    /// Why a stream of messages could not be read or written.
     public enum Error: Swift.Error {
         /// The stream failed without an error of its own.
         case unknownStreamError

@@ -37,9 +37,12 @@ extension Swift.Duration {
 }
 
 extension Google_Protobuf_Duration {
+    /// The same duration with the other sign.
     public static prefix func - (duration: Self) -> Self { (-duration.ordinary).twin() }
 
+    /// The sum of two durations.
     public static func + (left: Self, right: Self) -> Self { (left.ordinary + right.ordinary).twin() }
 
+    /// The difference of two durations.
     public static func - (left: Self, right: Self) -> Self { (left.ordinary - right.ordinary).twin() }
 }

@@ -4,7 +4,9 @@ internal import LifelineWellKnownTypes
 
 /// Why a field mask could not be made.
 public enum FieldMaskError: Error {
+    /// The message has no field with such a path.
     case invalidPath
+    /// The message has no field with such a number.
     case invalidFieldNumber
 }
 
@@ -16,6 +18,7 @@ extension Google_Protobuf_FieldMask {
         /// Whether the elements of a repeated field take the place of those in the target. By default they are added.
         public var replaceRepeatedFields = false
 
+        /// Makes options with the default values.
         public init() {}
     }
 

@@ -62,16 +62,20 @@ extension Google_Protobuf_Timestamp {
 }
 
 extension Google_Protobuf_Timestamp {
+    /// The time that is later by a duration.
     public static func + (moment: Self, duration: Google_Protobuf_Duration) -> Self {
         (moment.ordinary + duration.ordinary).twin()
     }
 
+    /// The time that is later by a duration.
     public static func + (duration: Google_Protobuf_Duration, moment: Self) -> Self { moment + duration }
 
+    /// The time that is earlier by a duration.
     public static func - (moment: Self, duration: Google_Protobuf_Duration) -> Self {
         (moment.ordinary - duration.ordinary).twin()
     }
 
+    /// The duration from one time to another.
     public static func - (left: Self, right: Self) -> Google_Protobuf_Duration {
         LifelineWellKnownTypes.Google_Protobuf_Duration(left.ordinary - right.ordinary).twin()
     }

@@ -16,13 +16,8 @@ import Testing
         return configuration
     }
 
-    /// As the README has it.
-    @Test func theReadmesConfigurations() throws {
+    @Test func theDescriptionNamesTheProxy() throws {
         var configuration = ConnectionConfiguration()
-        configuration.proxy = .environment
-        configuration.proxy = try ProxyConfiguration("socks5://ada:p%40ss@proxy.example:1080")
-        let credentials = ProxyConfiguration.Credentials(user: "ada", password: "p@ss")
-        #expect(configuration.proxy == .socks5(host: "proxy.example", port: 1080, credentials: credentials))
         configuration.proxy = .http(host: "proxy.example", port: 3128)
         #expect("\(configuration)".contains("http://proxy.example:3128"))
     }

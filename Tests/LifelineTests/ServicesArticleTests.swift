@@ -1,4 +1,3 @@
-import Foundation
 import Lifeline
 import LifelineClientTestSupport
 import LifelineRuntime
@@ -9,10 +8,10 @@ import ServiceLifecycle
 import Testing
 import UnixSignals
 
-/// The code of docs/services.md, as it stands there, runs.
-@Suite(.timeLimit(.minutes(1))) struct ServicesExampleTests {
+/// The code that docs/services.md shows runs.
+@Suite(.timeLimit(.minutes(1))) struct ServicesArticleTests {
     @Test func aGroupRunsAServerAndAClient() async throws {
-        typealias Example = ServicesExample
+        typealias Example = ServicesArticle
         let received = Event()
         try await withServer(
             listeningOn: anyPort,
@@ -21,7 +20,7 @@ import UnixSignals
         ) { connection in
             for try await _ in connection.messages { received.signal() }
         } _: { backend in
-            let example = ServicesExample(backend: try await backend.boundEndpoint)
+            let example = ServicesArticle(backend: try await backend.boundEndpoint)
             async let running: Void = example.run()
             let (server, group) = try await (example.server.wait(), example.group.wait())
             try await withConnection(
@@ -39,18 +38,10 @@ import UnixSignals
             try await running
         }
     }
-
-    @Test func theDocumentHasTheSame() throws {
-        let root = (0..<3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
-        let document = try String(contentsOf: root.appending(path: "docs/services.md"), encoding: .utf8)
-        let block = try #require(document.components(separatedBy: "```swift\n").last).components(separatedBy: "```")[0]
-        let own = code(of: try String(contentsOf: URL(filePath: #filePath), encoding: .utf8))
-        #expect(own.contains(code(of: block.replacing(/import \w+\n/, with: ""))))
-    }
 }
 
 /// The document's code with what it leaves out.
-struct ServicesExample: Sendable {
+struct ServicesArticle: Sendable {
     typealias Request = Google_Protobuf_StringValue
     typealias Reply = Google_Protobuf_UInt32Value
 
@@ -85,6 +76,7 @@ struct ServicesExample: Sendable {
     @Sendable private func answer(to request: Request) -> Reply { Reply(UInt32(request.value.utf8.count)) }
 
     func run() async throws {
+        // snippet.services
         let backend = try Client(
             to: Endpoint("tcp://backend.example.org:7000"),
             receiving: Reply.self,
@@ -101,11 +93,12 @@ struct ServicesExample: Sendable {
             }
         }
         let group = ServiceGroup(
-            services: [backend, server],
+            services: [backend, server],  // ended in the reverse order
             gracefulShutdownSignals: [.sigterm],
             cancellationSignals: [.sigint],
             logger: logger
         )
         try await group.run()
+        // snippet.end
     }
 }

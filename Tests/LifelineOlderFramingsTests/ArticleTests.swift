@@ -5,11 +5,11 @@ import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing
 
-/// The README's section on requests over an older framing: its code, as it stands there, runs.
-@Suite(.timeLimit(.minutes(1))) struct RequestsReadmeExampleTests {
+/// The code that the article about older framings shows runs.
+@Suite(.timeLimit(.minutes(1))) struct ArticleTests {
     @Test func requestsAndPushes() async throws {
         try await withTemporaryPath { path in
-            let example = RequestsReadmeExample(path: path)
+            let example = ArticleExample(path: path)
             try await withThrowingTaskGroup { group in
                 group.addTask { try await example.server() }
                 // Its file is there before it listens.
@@ -23,8 +23,8 @@ import Testing
     }
 }
 
-/// The README's code with what it leaves out: the question, and where the server listens.
-private struct RequestsReadmeExample: Sendable {
+/// The article's code with what it leaves out: the question, and where the server listens.
+private struct ArticleExample: Sendable {
     private let path: String
     private let question: [UInt8] = [1, 2, 3]
     private let printed = NIOLockedValueBox<[String]>([])
@@ -36,7 +36,7 @@ private struct RequestsReadmeExample: Sendable {
     /// What the client has printed.
     var lines: [String] { printed.withLockedValue { $0 } }
 
-    /// In place of the README's endpoint, which has to be one, a socket of the test's own.
+    /// In place of the article's endpoint, which has to be one, a socket of the test's own.
     private func Endpoint(_ text: String) throws -> Lifeline.Endpoint {
         _ = try Lifeline.Endpoint(text)
         return .unix(path: path)
@@ -47,14 +47,17 @@ private struct RequestsReadmeExample: Sendable {
     }
 
     func client() async throws {
+        // snippet.client
         try await withFixedHeaderClient(to: Endpoint("tls://device.example.org:7000")) { client in
             let reply = try await client.request(url: 0x500, content: question, timeout: .seconds(5))
-            try await client.notify(9)
+            try await client.notify(9)  // expects no answer
             for try await push in client.pushes { print(reply.status, push.url, push.content) }
         }
+        // snippet.end
     }
 
     func server() async throws {
+        // snippet.server
         try await withServer(
             listeningOn: Endpoint("tcp://0.0.0.0:7000"),
             receiving: FixedHeaderRequest.self,
@@ -68,5 +71,6 @@ private struct RequestsReadmeExample: Sendable {
         } _: { server in
             try await server.waitUntilShutDown()
         }
+        // snippet.end
     }
 }
