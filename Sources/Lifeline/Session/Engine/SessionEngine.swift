@@ -448,7 +448,7 @@ extension SessionEngine {
     private func timerFired(_ deadline: MonotonicTime) {
         change { state, now in
             guard state.armedDeadline == deadline else { return }
-            state.armedDeadline = nil
+            (state.armedDeadline, state.timer) = (nil, nil)
             offerHeld(&state, now: now)
             state.machine.timerFired(now: now, into: &state.actions)
         }

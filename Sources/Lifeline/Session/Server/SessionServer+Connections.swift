@@ -8,39 +8,57 @@ internal import NIOConcurrencyHelpers
 extension SessionServer {
     /// Stays with a connection to its end.
     func serve(_ opened: OpenedConnection<SessionServerIntake>) async {
-        let (connection, intake) = (opened.connection, opened.inbox)
+        let id = began(opened.connection)
+        let session = await admitApart(opened.inbox, opened.connection, id)
+        if session == nil { opened.connection.close() }
+        opened.inbox.closeWhenInputIsOver(opened.connection)
+        _ = await opened.connection.waitUntilClosed()
+        opened.inbox.end()
+        over(id, session)
+    }
+
+    /// A connection begins. Returns its number.
+    private func began(_ connection: any TransportConnection) -> UInt64 {
         let (id, hasEnded) = state.withLockedValue { state in
             state.lastConnection += 1
             state.connections[state.lastConnection] = connection
             return (state.lastConnection, state.hasEnded)
         }
         if hasEnded { connection.abort(.serverShutDown) }
-        await withTaskGroup { group in
-            group.addTask {
-                // The client has ended its side; nobody says anything more.
-                _ = try? await intake.inputOver.wait()
-                if !Task.isCancelled { connection.close() }
+        return id
+    }
+
+    /// A connection is over.
+    private func over(_ id: UInt64, _ session: (end: SessionServerEnd, claim: UInt64)?) {
+        if let (session, claim) = session {
+            session.engine.disconnected(claim)
+            let (now, wasUsed) = (clock.now, session.engine.isUsed)
+            let isAway = state.withLockedValue { state in
+                state.registry.disconnected(id, of: session.sessionID, wasUsed: wasUsed, now: now) != nil
             }
-            let session = await admit(intake, connection, id)
-            if session == nil { connection.close() }
-            _ = await connection.waitUntilClosed()
-            group.cancelAll()
-            intake.end()
-            if let (session, claim) = session {
-                session.engine.disconnected(claim)
-                let (now, wasUsed) = (clock.now, session.engine.isUsed)
-                let isAway = state.withLockedValue { state in
-                    state.registry.disconnected(id, of: session.sessionID, wasUsed: wasUsed, now: now) != nil
-                }
-                armTimer()
-                if isAway { moveIfDraining(session) }
-            }
+            armTimer()
+            if isAway { moveIfDraining(session) }
         }
         let idle = state.withLockedValue { state in
             state.connections[id] = nil
             return state.connections.isEmpty ? state.idle : nil
         }
         idle?.open(with: ())
+    }
+
+    /// Lets a client in by a task of its own, so that its memory goes with it: 9 KB. The task that waits for the end of
+    /// the connection has little.
+    private func admitApart(
+        _ intake: SessionServerIntake,
+        _ connection: any TransportConnection,
+        _ id: UInt64
+    ) async -> (SessionServerEnd, claim: UInt64)? {
+        let admission = Task { await admit(intake, connection, id) }
+        return await withTaskCancellationHandler {
+            await admission.value
+        } onCancel: {
+            admission.cancel()
+        }
     }
 
     /// Lets a client in, or says why not. Nil: the connection is of no use.

@@ -16,29 +16,44 @@ final class SessionServerIntake: Sendable {
     let hello = Latch<Result<ClientOpening, SessionHelloFailure>>()
     /// Opens when the client has ended its side, or the connection has failed.
     let inputOver = Latch<Void>()
-    private let admission = NIOLockedValueBox(Admission())
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        var admission = Admission()
+        /// The connection, which is closed when the client has ended its side; nil: not yet.
+        var connection: (any TransportConnection)?
+    }
 
     /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the
     /// connection is over.
     func attach(to engine: SessionEngine, as id: UInt64) -> [[UInt8]]? {
-        let frames = admission.withLockedValue { $0.attach(to: (engine, id)) }
+        let frames = state.withLockedValue { $0.admission.attach(to: (engine, id)) }
         // A goodbye is the last thing that is said.
         if frames?.isEmpty == false { inputOver.open(with: ()) }
         return frames
     }
 
+    /// Closes the connection when the client has ended its side, as nobody says anything more then.
+    func closeWhenInputIsOver(_ connection: any TransportConnection) {
+        state.withLockedValue { $0.connection = connection }
+        if inputOver.value != nil { connection.close() }
+    }
+
     /// Drops all later frames.
     func end() {
-        admission.withLockedValue { $0.end() }
+        state.withLockedValue { state in
+            state.admission.end()
+            state.connection = nil
+        }
         hello.open(with: .failure(.ended))
     }
 
     private func refuse(_ message: String) {
-        admission.withLockedValue { $0.end() }
+        state.withLockedValue { $0.admission.end() }
         hello.open(with: .failure(.violation(message)))
     }
 
-    private var session: (engine: SessionEngine, id: UInt64)? { admission.withLockedValue { $0.session } }
+    private var session: (engine: SessionEngine, id: UInt64)? { state.withLockedValue { $0.admission.session } }
 }
 
 // On the connection's loop.
@@ -75,9 +90,7 @@ extension SessionServerIntake: SessionFrameSink {
             kind = .other
             opening = .failure(error)
         }
-        let step = admission.withLockedValue { admission in
-            admission.received([UInt8](frame), kind)
-        }
+        let step = state.withLockedValue { $0.admission.received([UInt8](frame), kind) }
         switch step {
         case .decide:
             switch opening {
@@ -100,12 +113,13 @@ extension SessionServerIntake: SessionFrameSink {
     func batchEnded() { session?.engine.batchEnded() }
 
     func finish(throwing error: ConnectionError?) {
-        switch admission.withLockedValue({ $0.inputEnded() }) {
+        switch state.withLockedValue({ $0.admission.inputEnded() }) {
         case .nothing: return
         case .handOver(let session): session.engine.inputEnded(error, on: session.id)
         case .drop, .decide, .refuse, .leave: break
         }
         inputOver.open(with: ())
         hello.open(with: .failure(.ended))
+        state.withLockedValue { $0.connection }?.close()
     }
 }
