@@ -13,9 +13,11 @@ final class WorldProcess: @unchecked Sendable {
     private var frozen: [() -> Void] = []
     private var madeLoop: SimulatedLoop?
     private var transport: NIOTransport?
-    private var programs: [ObjectIdentifier: any AnyProgram] = [:]
+    /// In the order in which they have begun.
+    private var programs: [any AnyProgram] = []
     private var listeners: [Int: SimulatedListeningChannel] = [:]
-    private var channels: [ObjectIdentifier: SimulatedChannel] = [:]
+    /// In the order in which they were made: that of a dictionary would follow from addresses, and differ each time.
+    private var channels: [SimulatedChannel] = []
     /// Ephemeral ports begin at 49,152 (RFC 6335).
     private var lastPort = 49_151
 
@@ -32,7 +34,7 @@ final class WorldProcess: @unchecked Sendable {
     // MARK: Programs
 
     func run<Value>(_ running: Program<Value>, _ body: @escaping @Sendable () async throws -> Value) {
-        programs[ObjectIdentifier(running)] = running
+        programs.append(running)
         let executor = WorldExecutor(world: world, process: self)
         NIOTransport.$simulated.withValue(transport) {
             ClientEnvironment.$simulatedNetwork.withValue(HostNetwork(process: self)) {
@@ -46,7 +48,7 @@ final class WorldProcess: @unchecked Sendable {
     }
 
     private func ended<Value>(_ program: Program<Value>, _ result: Result<Value, any Error>) {
-        programs[ObjectIdentifier(program)] = nil
+        programs.removeAll { $0 === program }
         if case .failure(let error) = result, !program.isWaitedFor, !(error is CancellationError) {
             world?.fail("A program on \(host.name) failed: \(error)")
         }
@@ -62,8 +64,8 @@ final class WorldProcess: @unchecked Sendable {
         (isKilled, isFrozen) = (true, true)
         for listener in listeners.values { listener.abandon() }
         listeners = [:]
-        for channel in channels.values { channel.abandon() }
-        for program in programs.values { program.kill() }
+        for channel in channels { channel.abandon() }
+        for program in programs { program.kill() }
     }
 
     /// The story has ended: its programs are to end as well.
@@ -72,12 +74,12 @@ final class WorldProcess: @unchecked Sendable {
         let waiting = frozen
         frozen = []
         for body in waiting { schedule(at: host.simulation.now, body) }
-        for program in programs.values { program.cancel() }
+        for program in programs { program.cancel() }
         if isKilled { closeChannels() }
     }
 
     private func closeChannels() {
-        for channel in channels.values.sorted(by: { $0.number < $1.number }) {
+        for channel in channels {
             loop.runSoon { channel.closeNow() }
         }
     }
@@ -87,7 +89,7 @@ final class WorldProcess: @unchecked Sendable {
         closeChannels()
         for listener in listeners.values { loop.runSoon { listener.closeNow() } }
         madeLoop?.end()
-        (programs, listeners, channels, transport, madeLoop) = ([:], [:], [:], nil, nil)
+        (programs, listeners, channels, transport, madeLoop) = ([], [:], [], nil, nil)
     }
 
     // MARK: What runs when
@@ -108,9 +110,9 @@ final class WorldProcess: @unchecked Sendable {
 
     // MARK: Network
 
-    func add(_ channel: SimulatedChannel) { channels[ObjectIdentifier(channel)] = channel }
+    func add(_ channel: SimulatedChannel) { channels.append(channel) }
 
-    func remove(_ channel: SimulatedChannel) { channels[ObjectIdentifier(channel)] = nil }
+    func remove(_ channel: SimulatedChannel) { channels.removeAll { $0 === channel } }
 
     func listener(on port: Int) -> SimulatedListeningChannel? { listeners[port] }
 
