@@ -322,6 +322,9 @@ let examples: [Target] = [
         .serviceLifecycle,
         .unixSignals
     ),
+    c("CClubProtos", path: "Examples/club/CClubProtos", "CLifelineMessages"),
+    swift("ClubProtos", path: "Examples/club/ClubProtos", "CClubProtos", "Lifeline", "LifelineMessages"),
+    swift("Club", path: "Examples/club/Club", "ClubProtos", "Lifeline", "LifelineMessages"),
 ]
 
 // MARK: - Benchmarks/: what measures more than the public API

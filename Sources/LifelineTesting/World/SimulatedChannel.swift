@@ -45,9 +45,6 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
         process.add(self)
     }
 
-    /// Names it among all of the world's.
-    var id: Int { 2 * number + side.rawValue }
-
     /// As Linux's of clients (ip_local_port_range).
     var clientPort: Int { 32_768 + number % 28_232 }
 

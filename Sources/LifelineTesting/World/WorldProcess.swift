@@ -13,10 +13,11 @@ final class WorldProcess: @unchecked Sendable {
     private var frozen: [() -> Void] = []
     private var madeLoop: SimulatedLoop?
     private var transport: NIOTransport?
+    /// In the order in which they have begun.
     private var programs: [any AnyProgram] = []
     private var listeners: [Int: SimulatedListeningChannel] = [:]
-    /// By their numbers, and which end it is, so that what happens to all of them happens in the same order each time.
-    private var channels: [Int: SimulatedChannel] = [:]
+    /// In the order in which they were made: that of a dictionary would follow from addresses, and differ each time.
+    private var channels: [SimulatedChannel] = []
     private var newsTime = MonotonicTime(nanoseconds: 0)
     /// Ephemeral ports begin at 49,152 (RFC 6335).
     private var lastPort = 49_151
@@ -64,7 +65,7 @@ final class WorldProcess: @unchecked Sendable {
         (isKilled, isFrozen) = (true, true)
         for listener in listeners.values { listener.abandon() }
         listeners = [:]
-        for channel in sortedChannels { channel.abandon() }
+        for channel in channels { channel.abandon() }
         for program in programs { program.kill() }
     }
 
@@ -79,7 +80,7 @@ final class WorldProcess: @unchecked Sendable {
     }
 
     private func closeChannels() {
-        for channel in sortedChannels {
+        for channel in channels {
             loop.runSoon { channel.closeNow() }
         }
     }
@@ -89,7 +90,7 @@ final class WorldProcess: @unchecked Sendable {
         closeChannels()
         for listener in listeners.values { loop.runSoon { listener.closeNow() } }
         madeLoop?.end()
-        (programs, listeners, channels, transport, madeLoop) = ([], [:], [:], nil, nil)
+        (programs, listeners, channels, transport, madeLoop) = ([], [:], [], nil, nil)
     }
 
     // MARK: What runs when
@@ -116,11 +117,9 @@ final class WorldProcess: @unchecked Sendable {
 
     // MARK: Network
 
-    private var sortedChannels: [SimulatedChannel] { channels.keys.sorted().compactMap { channels[$0] } }
+    func add(_ channel: SimulatedChannel) { channels.append(channel) }
 
-    func add(_ channel: SimulatedChannel) { channels[channel.id] = channel }
-
-    func remove(_ channel: SimulatedChannel) { channels[channel.id] = nil }
+    func remove(_ channel: SimulatedChannel) { channels.removeAll { $0 === channel } }
 
     func listener(on port: Int) -> SimulatedListeningChannel? { listeners[port] }
 

@@ -1,0 +1,111 @@
+public import ClubProtos
+internal import Lifeline
+
+/// What the club keeps, and each change that may happen to it. A change either happens whole, or throws a
+/// `SessionStatus` and changes nothing.
+public struct ClubTables: Sendable {
+    public struct Room: Sendable {
+        /// The newest messages, the oldest first.
+        public var messages: [Example_Club_V1_Message] = []
+        /// That of the last message that was said.
+        public var lastNumber: UInt64 = 0
+        /// Of each speaker, the last message.
+        public var lastSaid: [String: (sequence: UInt64, number: UInt64)] = [:]
+    }
+
+    public struct Account: Sendable {
+        public var balance: Int64
+        /// The entry with the number 1 stands first.
+        public var entries: [Example_Club_V1_Entry] = []
+    }
+
+    /// How many messages a room keeps.
+    public static let keptMessageCount = 20
+
+    public var rooms: [String: Room]
+    public var accounts: [String: Account]
+    /// By the keys of their transfers.
+    public var receipts: [String: Example_Club_V1_Receipt] = [:]
+
+    public init(rooms: [String], accounts: [String: Int64]) {
+        self.rooms = Dictionary(uniqueKeysWithValues: rooms.map { ($0, Room()) })
+        self.accounts = accounts.mapValues { Account(balance: $0) }
+    }
+
+    // MARK: Rooms
+
+    public func room(_ name: String) throws -> Room {
+        guard let room = rooms[name] else { throw SessionStatus(.notFound, "There is no such room.") }
+        return room
+    }
+
+    /// The messages behind one, as far as the room keeps them; at most `limit`.
+    public func messages(in name: String, after number: UInt64, limit: Int) throws -> [Example_Club_V1_Message] {
+        Array(try room(name).messages.lazy.filter { $0.number > number }.prefix(limit))
+    }
+
+    /// Stores a message, unless the room has it.
+    ///
+    /// - Returns: its number.
+    public mutating func say(_ request: Example_Club_V1_SayRequest) throws -> UInt64 {
+        guard 1...1_000 ~= request.text.utf8.count, 1...64 ~= request.speaker.utf8.count else {
+            throw SessionStatus(.invalidArgument, "A message has 1 to 1,000 bytes, and a speaker's name 1 to 64.")
+        }
+        var room = try room(request.room)
+        if let last = room.lastSaid[request.speaker], request.sequence <= last.sequence { return last.number }
+        room.lastNumber += 1
+        room.lastSaid[request.speaker] = (request.sequence, room.lastNumber)
+        room.messages.append(
+            .with {
+                ($0.room, $0.number) = (request.room, room.lastNumber)
+                ($0.speaker, $0.sequence, $0.text) = (request.speaker, request.sequence, request.text)
+            }
+        )
+        room.messages.removeFirst(max(0, room.messages.count - ClubTables.keptMessageCount))
+        rooms[request.room] = room
+        return room.lastNumber
+    }
+
+    // MARK: Ledger
+
+    public func account(_ name: String) throws -> Account {
+        guard let account = accounts[name] else { throw SessionStatus(.notFound, "There is no such account.") }
+        return account
+    }
+
+    /// The entries behind one; at most `limit`.
+    public func entries(of name: String, after number: UInt64, limit: Int) throws -> [Example_Club_V1_Entry] {
+        let entries = try account(name).entries
+        return Array(entries.dropFirst(Int(clamping: number)).prefix(limit))
+    }
+
+    /// Moves money, unless the transfer has happened.
+    public mutating func transfer(_ request: Example_Club_V1_TransferRequest) throws -> Example_Club_V1_Receipt {
+        guard 1...64 ~= request.key.utf8.count, request.memo.utf8.count <= 200, request.amount > 0 else {
+            throw SessionStatus(.invalidArgument, "A transfer has a key of 1 to 64 bytes, and an amount above 0.")
+        }
+        if let receipt = receipts[request.key] { return receipt }
+        guard request.from != request.to, try account(request.from).balance >= request.amount else {
+            throw SessionStatus(.failedPrecondition, "The account has not that much, or is the one that is paid.")
+        }
+        _ = try account(request.to)
+        add(-request.amount, to: request.from, other: request.to, request.memo)
+        add(request.amount, to: request.to, other: request.from, request.memo)
+        let receipt = Example_Club_V1_Receipt.with { $0.number = UInt64(accounts[request.from]?.entries.count ?? 0) }
+        receipts[request.key] = receipt
+        return receipt
+    }
+
+    /// Adds an entry to an account, if there is one.
+    public mutating func add(_ amount: Int64, to name: String, other: String, _ memo: String) {
+        guard var account = accounts[name] else { return }
+        account.balance += amount
+        account.entries.append(
+            .with {
+                ($0.number, $0.balance) = (UInt64(account.entries.count + 1), account.balance)
+                ($0.other, $0.amount, $0.memo) = (other, amount, memo)
+            }
+        )
+        accounts[name] = account
+    }
+}

@@ -1,0 +1,117 @@
+public import ClubProtos
+public import Lifeline
+internal import Synchronization
+
+/// The service of the rooms. Each member has a task that reads what is new in the room and pushes it: members hear
+/// messages in order, one that is slow holds up nobody, and what waits for it stays in the database.
+public final class Rooms: Example_Club_V1_RoomsHandler {
+    /// How many messages are read at once for a member.
+    public static let pageSize = 4
+
+    private struct State {
+        /// By the ids of the sessions that there are, the tasks of their rooms.
+        var members: [String: [String: Task<Void, Never>]] = [:]
+        var waitingCount = 0
+    }
+
+    private let database: ClubDatabase
+    private let bells = Bells()
+    private let state = Mutex(State())
+
+    public init(_ database: ClubDatabase) { self.database = database }
+
+    /// How many memberships there are, in all rooms.
+    public var memberCount: Int { state.withLock { $0.members.values.reduce(0) { $0 + $1.count } } }
+
+    /// How many messages were read for members and wait for their sessions to take them: a page for each at most.
+    public var waitingCount: Int { state.withLock { $0.waitingCount } }
+
+    // MARK: Sessions
+
+    public func sessionOpened(_ session: SessionServerEnd) { state.withLock { $0.members[session.id] = [:] } }
+
+    public func sessionEnded(_ session: SessionServerEnd) {
+        let tasks = state.withLock { $0.members.removeValue(forKey: session.id) } ?? [:]
+        for task in tasks.values { task.cancel() }
+    }
+
+    // MARK: Methods
+
+    public func join(
+        _ request: Example_Club_V1_JoinRequest,
+        context: SessionContext
+    ) async throws -> Example_Club_V1_JoinReply {
+        _ = try await database.transaction { try $0.room(request.room).lastNumber }
+        let session = context.session
+        try state.withLock { state in
+            // The caller may have given up, and have left. Or the session has ended, and nobody would remove it then.
+            guard !Task.isCancelled, state.members[session.id] != nil else { throw SessionStatus(.cancelled) }
+            let former = state.members[session.id]?[request.room]
+            former?.cancel()
+            state.members[session.id]?[request.room] = Task {
+                // Else both would push, in any order.
+                await former?.value
+                await self.tell(session, of: request.room, after: request.after)
+            }
+        }
+        return Example_Club_V1_JoinReply()
+    }
+
+    public func leave(
+        _ request: Example_Club_V1_LeaveRequest,
+        context: SessionContext
+    ) async throws -> Example_Club_V1_LeaveReply {
+        let task = state.withLock { $0.members[context.session.id]?.removeValue(forKey: request.room) }
+        task?.cancel()
+        await task?.value
+        return Example_Club_V1_LeaveReply()
+    }
+
+    public func say(
+        _ request: Example_Club_V1_SayRequest,
+        context: SessionContext
+    ) async throws -> Example_Club_V1_SayReply {
+        let number = try await database.transaction { try $0.say(request) }
+        bells.ring(request.room)
+        return .with { $0.number = number }
+    }
+
+    public func history(
+        _ request: Example_Club_V1_HistoryRequest,
+        context: SessionContext
+    ) async throws -> Example_Club_V1_HistoryReply {
+        let messages = try await database.transaction { try $0.room(request.room).messages }
+        return .with { $0.messages.append(contentsOf: messages) }
+    }
+
+    // MARK: Telling
+
+    /// Pushes what there is behind a message, and what comes, until the task is cancelled or the session has ended.
+    private func tell(_ session: SessionServerEnd, of room: String, after number: UInt64) async {
+        let pushes = Example_Club_V1_RoomsPushes(session)
+        var last = number
+        for await _ in bells.rings(of: room) {
+            while let page = await page(of: room, after: last) {
+                for (index, message) in page.enumerated() {
+                    var message = message
+                    message.missedCount = message.number - last - 1
+                    last = message.number
+                    let isPushed = (try? await pushes.heard(message)) != nil
+                    let countGone = isPushed ? 1 : page.count - index
+                    state.withLock { $0.waitingCount -= countGone }
+                    guard isPushed else { return }
+                }
+            }
+        }
+    }
+
+    /// The next messages; nil where there are none, or the task is cancelled.
+    private func page(of room: String, after number: UInt64) async -> [Example_Club_V1_Message]? {
+        let page = try? await database.transaction {
+            try $0.messages(in: room, after: number, limit: Rooms.pageSize)
+        }
+        guard let page, !page.isEmpty, !Task.isCancelled else { return nil }
+        state.withLock { $0.waitingCount += page.count }
+        return page
+    }
+}
