@@ -24,9 +24,10 @@ private typealias Receipt = Google_Protobuf_Empty
                     try await charged.transaction { $0.append(order.value) }
                     return Receipt()
                 }
-                try await withSessionServer(
-                    listeningOn: Endpoint("tcp://bank:7000"), services: [Bank(methods: [charge])], logger: world.logger
-                ) { try await $0.waitUntilShutDown() }
+                let (endpoint, bank) = (try Endpoint("tcp://bank:7000"), Bank(methods: [charge]))
+                try await withSessionServer(listeningOn: endpoint, services: [bank], logger: world.logger) {
+                    try await $0.waitUntilShutDown()
+                }
             }
             world.faults.kills = .seconds(5)
             try await world.host("shop").run {
