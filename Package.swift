@@ -317,8 +317,11 @@ let benchmarks: [Target] = [
     program(
         "RedisBenchmarks",
         path: "Benchmarks/Redis",
+        "Lifeline",
         "LifelineCore",
+        "LifelineFleet",
         "LifelineFleetRedis",
+        "LifelineMessages",
         .nioCore
     )
 ]
