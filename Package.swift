@@ -333,8 +333,11 @@ let benchmarks: [Target] = [
     program(
         "RedisBenchmarks",
         path: "Benchmarks/Redis",
+        "Lifeline",
         "LifelineCore",
+        "LifelineFleet",
         "LifelineFleetRedis",
+        "LifelineMessages",
         .nioCore
     )
 ]

@@ -55,14 +55,19 @@ struct GroupKeys: Sendable {
     /// Without braces, which would end the name early, and in ASCII, so that names which look alike are not the same for
     /// anybody.
     private static func escaped(_ group: String) -> String {
-        String(
+        // As nearly all are.
+        if group.utf8.allSatisfy(isPlain) { return group }
+        return String(
             decoding: group.utf8.flatMap { byte -> [UInt8] in
-                let isPlain = byte < 0x80 && ![UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "}")].contains(byte)
-                if isPlain { return [byte] }
+                if isPlain(byte) { return [byte] }
                 return Array("%\(byte < 16 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8)
             },
             as: UTF8.self
         )
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte < 0x80 && byte != UInt8(ascii: "%") && byte != UInt8(ascii: "{") && byte != UInt8(ascii: "}")
     }
 
     private static func unescaped(_ name: ArraySlice<UInt8>) -> String {

@@ -222,10 +222,10 @@ public final class RedisFleetEngine: FleetEngine {
         _ arguments: () -> [RedisArgument]
     ) async throws -> RedisValue {
         let rest = [.number(Int64(keys.count))] + keys + arguments()
-        if let scripts = state.withLockedValue({ $0.scripts }) {
+        // Not all of the scripts, which are many to copy.
+        if let known = state.withLockedValue({ $0.scripts.map(script) }) {
             do {
-                let digest = RedisArgument.text(script(scripts).digest)
-                return try await client.send(RedisCommand("EVALSHA", [digest] + rest))
+                return try await client.send(RedisCommand("EVALSHA", [.text(known.digest)] + rest))
             } catch let error as RedisError where ["NOSCRIPT", GroupScripts.otherRun].contains(error.replyCode) {}
         }
         let scripts = GroupScripts(for: try await RedisPersistence(of: client))
