@@ -607,6 +607,15 @@ let simulations: [Target] = [
         "LifelineTesting",
         "SampleServices"
     ),
+    tests(
+        "ClubTests",
+        "Club",
+        "ClubProtos",
+        "Lifeline",
+        "LifelineClientTestSupport",
+        "LifelineTesting",
+        .logging
+    ),
 ]
 
 // MARK: - Tests/: other people's programs
