@@ -625,6 +625,15 @@ let simulations: [Target] = [
         "SampleServices",
         .nioConcurrencyHelpers
     ),
+    tests(
+        "ClubTests",
+        "Club",
+        "ClubProtos",
+        "Lifeline",
+        "LifelineClientTestSupport",
+        "LifelineTesting",
+        .logging
+    ),
 ]
 
 // MARK: - Tests/: other people's programs

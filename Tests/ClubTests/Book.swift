@@ -1,0 +1,146 @@
+import Club
+import ClubProtos
+import Synchronization
+
+/// What a story knows that no member does: the database as it is, and everything that was ever said.
+final class Book: Sendable {
+    private struct State {
+        var said: [Example_Club_V1_Message] = []
+        var isOver = false
+        var staff: Staff?
+        var hasServerEnded = false
+        var findings = Findings()
+    }
+
+    /// What was found in the database after so many transactions.
+    private struct Findings {
+        var transactionCount = 0
+        var isMoneyThere = true
+        var isRoomInOrder = true
+    }
+
+    static let members = ["ada", "ben", "cleo"]
+    /// Above what the three and the visitor come to, with sessions that were lost and are not over.
+    private static let maximumMemberCount = 16
+    private static let openingBalance: Int64 = 100
+
+    let database: ClubDatabase
+    /// Ends the story.
+    let complain: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(maximumLatency: Duration, complain: @escaping @Sendable (String) -> Void) {
+        let accounts = Dictionary(uniqueKeysWithValues: Book.members.map { ($0, Book.openingBalance) })
+        database = ClubDatabase(
+            ClubTables(rooms: [Phone.room], accounts: accounts),
+            maximumLatency: maximumLatency
+        )
+        self.complain = complain
+    }
+
+    var isOver: Bool {
+        get { state.withLock { $0.isOver } }
+        set { state.withLock { $0.isOver = newValue } }
+    }
+
+    /// That of the server's newest process.
+    var staff: Staff? {
+        get { state.withLock { $0.staff } }
+        set { state.withLock { $0.staff = newValue } }
+    }
+
+    var hasServerEnded: Bool {
+        get { state.withLock { $0.hasServerEnded } }
+        set { state.withLock { $0.hasServerEnded = newValue } }
+    }
+
+    /// Those of the members.
+    ///
+    /// - Parameter slowness: how long the last of them takes to handle a message.
+    func phones(_ cast: Cast, slowness: Duration, maximumPause: Duration) -> [Phone] {
+        Book.members.map { name in
+            Phone(
+                name,
+                others: Book.members.filter { $0 != name },
+                slowness: name == Book.members.last ? slowness : .zero,
+                maximumPause: maximumPause,
+                cast: cast,
+                book: self
+            )
+        }
+    }
+
+    func heard(_ message: Example_Club_V1_Message) {
+        _ = lookAtDatabase()
+        let isStored = state.withLock { state in
+            state.said.contains { ($0.number, $0.text) == (message.number, message.text) }
+        }
+        if !isStored { complain("what a member hears is stored: \(message.number), \(message.speaker)") }
+    }
+
+    // MARK: What always holds
+
+    var isMoneyThere: Bool { lookAtDatabase().isMoneyThere }
+
+    var isRoomInOrder: Bool { lookAtDatabase().isRoomInOrder }
+
+    /// What is found, looked up again after each transaction.
+    private func lookAtDatabase() -> Findings {
+        let count = database.transactionCount
+        return state.withLock { state in
+            if state.findings.transactionCount == count { return state.findings }
+            let tables = database.tables
+            let sum = tables.accounts.values.reduce(0) { $0 + $1.balance }
+            let messages = tables.rooms[Phone.room]?.messages ?? []
+            let lastNumber = state.said.last?.number ?? 0
+            state.said += messages.filter { $0.number > lastNumber }
+            state.findings = Findings(
+                transactionCount: count,
+                isMoneyThere: sum == Int64(Book.members.count) * Book.openingBalance,
+                isRoomInOrder: messages.count == min(state.said.count, ClubTables.keptMessageCount)
+            )
+            return state.findings
+        }
+    }
+
+    /// Whether a page of messages waits for each member at most.
+    func isBounded(_ cast: Cast) -> Bool {
+        guard let staff else { return true }
+        return cast.waitingCount(staff) <= Rooms.pageSize * Book.maximumMemberCount
+    }
+
+    // MARK: What holds in the end
+
+    /// Whether all have done what they wanted to, and have heard and read everything.
+    func haveAllDoneEverything(_ phones: [Phone]) -> Bool {
+        let tables = database.tables
+        return phones.allSatisfy { phone in
+            let storage = phone.storage
+            return phone.hasFinished && storage.heard == tables.rooms[Phone.room]?.lastNumber
+                && Int(storage.entryCount) == tables.accounts[phone.name]?.entries.count
+        }
+    }
+
+    /// Says what does not hold; nil where all does.
+    func complaint(about phones: [Phone]) -> String? {
+        _ = lookAtDatabase()
+        let (tables, said) = (database.tables, state.withLock { $0.said })
+        for phone in phones {
+            let storage = phone.storage
+            let sequences = said.filter { $0.speaker == phone.name }.map(\.sequence)
+            if sequences != Array(1...storage.saidCount) {
+                return "\(phone.name) has said \(storage.saidCount) messages, and the room has had \(sequences)"
+            }
+            let memos = (tables.accounts[phone.name]?.entries ?? []).filter { $0.amount < 0 }.map(\.memo)
+            for memo in storage.paid {
+                let count = memos.count { $0 == memo }
+                if count != 1 { return "the transfer \(memo) was confirmed, and has happened \(count) times" }
+            }
+            if let memo = storage.refused.first(where: memos.contains) {
+                return "the transfer \(memo) was refused, and has happened"
+            }
+            if memos.count != storage.paid.count { return "\(phone.name) has paid what nobody has confirmed" }
+        }
+        return nil
+    }
+}

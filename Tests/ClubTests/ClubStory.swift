@@ -1,0 +1,88 @@
+import Club
+import ClubProtos
+import Lifeline
+import LifelineTesting
+import Logging
+
+/// A story of the club: three members talk and pay each other on a bad day, and a visitor comes and goes.
+func playClub(_ cast: Cast, in world: World) async throws {
+    let book = Book(maximumLatency: .milliseconds(20)) { [weak world] in world?.fail($0) }
+    let endpoint = try Endpoint("tcp://club:7000")
+    world.host("club").serve {
+        let staff = Staff(book.database)
+        book.staff = staff
+        var configuration = SessionServerConfiguration()
+        configuration.limits.maximumKeptByteCount = 4_096
+        configuration.keptDuration = .seconds(15)
+        try await withSessionServer(
+            listeningOn: endpoint,
+            configuration: configuration,
+            services: staff.services(cast),
+            logger: world.logger
+        ) { _ in
+            while !book.isOver { try await Task.sleep(for: .milliseconds(500)) }
+            // Until the last session has expired.
+            while staff.rooms.memberCount > 0 { try await Task.sleep(for: .seconds(1)) }
+        }
+        book.hasServerEnded = true
+    }
+    let phones = book.phones(cast, slowness: .seconds(1), maximumPause: .milliseconds(400))
+    for phone in phones { world.host(phone.name).serve { try await phone.run(at: endpoint, logger: world.logger) } }
+    world.host("visitor").run {
+        while !book.isOver {
+            try await visit(endpoint, book: book, logger: world.logger)
+            try await Task.sleep(for: .seconds(2))
+        }
+    }
+    world.always("no money is made or lost") { book.isMoneyThere }
+    world.always("the room has its newest messages") { book.isRoomInOrder }
+    world.always("at most a page of messages waits for each member") { book.isBounded(cast) }
+
+    // Every fourth day is a good one. On the others, a kill frees what hangs, and nobody notices.
+    if world.seed % 4 != 0 { world.faults = .harsh }
+    try await book.wait("all members have done what they wanted to", within: .seconds(200)) {
+        phones.allSatisfy(\.hasFinished)
+    }
+    world.faults = Faults()
+    try await book.wait("all members have heard and read everything", within: .seconds(90)) {
+        book.haveAllDoneEverything(phones)
+    }
+    if let complaint = book.complaint(about: phones) { throw WorldFailure(complaint) }
+    book.isOver = true
+    try await book.wait("all sessions and handlers end, and with them the server", within: .seconds(150)) {
+        book.hasServerEnded
+    }
+}
+
+extension Book {
+    /// As `World.until` does, but looks twice a second: that often is enough, and costs less.
+    fileprivate func wait(_ text: String, within timeout: Duration, _ condition: () -> Bool) async throws {
+        let deadline = ContinuousClock.now + timeout
+        while !condition() {
+            if ContinuousClock.now >= deadline {
+                throw WorldFailure("Within \(timeout), this did not come to hold: \(text)")
+            }
+            try await Task.sleep(for: .milliseconds(500))
+        }
+    }
+}
+
+/// Joins, does not wait long for the answer, leaves the room, and stays for a while.
+private func visit(_ endpoint: Endpoint, book: Book, logger: Logger) async throws {
+    try? await withSessionClient(to: endpoint, logger: logger) { session in
+        let rooms = ClubClient(session).rooms
+        let history = try await rooms.history(.with { $0.room = Phone.room }, timeout: .seconds(2))
+        let patience = Duration.milliseconds(Int.random(in: 1...60))
+        _ = try? await rooms.join(.with { ($0.room, $0.after) = (Phone.room, history.lastNumber) }, timeout: patience)
+        _ = try await rooms.leave(.with { $0.room = Phone.room }, timeout: .seconds(2))
+        let (count, sessionCount) = (session.statistics.receivedPushCount, session.statistics.sessionCount)
+        try await Task.sleep(for: .seconds(2))
+        if session.statistics.receivedPushCount > count, session.statistics.sessionCount == sessionCount {
+            book.complain("a session that has left a room hears nothing of it")
+        }
+    }
+}
+
+extension Example_Club_V1_HistoryReply {
+    fileprivate var lastNumber: UInt64 { messages.last?.number ?? 0 }
+}
