@@ -1,7 +1,7 @@
 import LifelineTesting
 import Testing
 
-/// The code that the README and the article about simulations show.
+/// The code that the article about simulated clients shows.
 @Suite struct ArticleTests {
     @Test func aServerThatRefusesForAMinute() {
         var printed: [String] = []
@@ -33,22 +33,5 @@ import Testing
         // snippet.end
         #expect(printed.starts(with: ["ready", "7", "[[1, 2, 3]]"]), "as the comments say")
         for transition in client.transitions { #expect(printed.contains { $0.hasSuffix("\(transition)") }) }
-    }
-
-    @Test func aServerThatGoesOnRefusing() {
-        var printed: [String] = []
-        func print(_ value: Any) { printed.append("\(value)") }
-        // snippet.simulation
-        let simulation = Simulation(seed: 1)
-        let network = SimulatedNetwork(simulation: simulation)
-        let server = SimulatedServer(on: network.addHost("server"))
-        let client = SimulatedClient(on: network.addHost("client"), connectingTo: server)
-        server.behavior = .refusing
-        client.start()
-        simulation.run(for: .seconds(60))
-        print(client.state)  // gaveUp
-        simulation.cancelAllEvents()
-        // snippet.end
-        #expect(printed == ["gaveUp"], "as the comment says")
     }
 }

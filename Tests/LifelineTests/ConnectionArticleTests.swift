@@ -202,7 +202,8 @@ struct ConnectionArticle: Sendable {
         await client.close()
         try await running
         // snippet.end
-        #expect(await conversation.texts == ["7"])
+        // Closed right behind its message, it may not hear the reply any more.
+        #expect(await ["7"].starts(with: conversation.texts))
     }
 
     static func clientThatTriesForEver() -> ClientConfiguration {

@@ -39,7 +39,7 @@ package struct SessionSearch: Sendable {
     /// The node that has said that it does not have it.
     private var denier: String?
     private var owner: String?
-    /// How often it was asked, this time included, since it was found to have the session.
+    /// How often it has heard a question and not answered, since its lease was looked at.
     private var unansweredCount = 0
     /// The session that was taken, and is not confirmed yet.
     private var taken: SessionSnapshot?
@@ -63,8 +63,9 @@ package struct SessionSearch: Sendable {
             if now >= deadline { return .end(.notNow) }
             if node != owner { (silentSince, unansweredCount) = (nil, 0) }
             owner = node
-            unansweredCount += 1
-            return unansweredCount == Self.mostUnanswered + 1 ? .lookAtLease(node: node) : .ask(node: node)
+            guard unansweredCount >= Self.mostUnanswered else { return .ask(node: node) }
+            unansweredCount = 0
+            return .lookAtLease(node: node)
         }
     }
 
@@ -80,6 +81,7 @@ package struct SessionSearch: Sendable {
         guard let owner else { return .take }
         if isHeard {
             silentSince = nil
+            unansweredCount += 1
             silentNodes.heard(owner)
             return .wait(until: min(now + Self.answerPatience, deadline))
         }

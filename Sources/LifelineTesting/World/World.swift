@@ -56,8 +56,9 @@ public final class World: @unchecked Sendable {
     /// How much time has passed.
     public var now: Duration { simulation.now - MonotonicTime(nanoseconds: 0) }
 
-    /// Adds a machine. Its name is what others connect to.
+    /// The machine of a name, which others connect to. It is added where there is none yet.
     public func host(_ name: String) -> WorldHost {
+        if let host = hosts.first(where: { $0.name == name }) { return host }
         let host = WorldHost(name, in: self)
         hosts.append(host)
         return host
@@ -147,15 +148,18 @@ public final class World: @unchecked Sendable {
         return result
     }
 
-    /// Programs end as their tasks are cancelled; those that do not are left where they stand.
+    /// Programs end as their tasks are cancelled; those that do not are left where they stand. What programs have begun
+    /// beside them has a second more.
     private func wait(untilEnd deadline: MonotonicTime) {
         for host in hosts { host.finish() }
         var steps = 0
-        while hosts.contains(where: { $0.processes.contains(where: \.runsPrograms) }),
-            let next = simulation.nextEventTime, next <= deadline, steps < limits.endSteps
-        {
+        var end = deadline
+        while let next = simulation.nextEventTime, next <= end, steps < limits.endSteps {
             runNextEvent(at: next)
             steps += 1
+            if end == deadline, !hosts.contains(where: { $0.processes.contains(where: \.runsPrograms) }) {
+                end = min(deadline, simulation.now + .seconds(1))
+            }
         }
     }
 

@@ -59,8 +59,10 @@ public final class WorldHost: @unchecked Sendable {
         process.kill()
         for disk in disks { disk.processWasKilled() }
         processes.append(WorldProcess(on: self))
-        guard let restartDelay, let service else { return }
+        guard let restartDelay else { return }
         process.schedule(at: simulation.now + restartDelay) {
+            // None where the story has ended meanwhile.
+            guard let service = self.service else { return }
             self.machine.note(.started)
             self.run(service)
         }

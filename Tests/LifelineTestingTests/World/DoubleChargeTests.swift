@@ -10,7 +10,7 @@ private typealias Receipt = Google_Protobuf_Empty
 @Suite(.timeLimit(.minutes(1))) struct DoubleChargeTests {
     @Test func theBugIsFound() async throws {
         let failure = await #expect(throws: SimulationFailure.self) { try await nobodyIsChargedTwice() }
-        #expect(failure?.failure.description.hasPrefix("each order is charged once: [1, ") == true)
+        #expect(failure?.failure.description.hasPrefix("each order is charged once: [1, ") == true, "\(failure!)")
         let seed = try #require(failure?.seed)
         #expect(failure?.description.contains("LIFELINE_SEED=\(seed) ") == true)
     }
@@ -29,16 +29,19 @@ private typealias Receipt = Google_Protobuf_Empty
                     try await $0.waitUntilShutDown()
                 }
             }
-            world.faults.kills = .seconds(5)
+            world.faults = .harsh
             try await world.host("shop").run {
-                try await withSessionClient(to: Endpoint("tcp://bank:7000"), logger: world.logger) { session in
+                var configuration = SessionClientConfiguration()
+                (configuration.client.backoff.maximumAttempts, configuration.client.backoff.cap) = (nil, .seconds(1))
+                try await withSessionClient(to: Endpoint("tcp://bank:7000"), configuration: configuration) { session in
                     for number in 1...20 as ClosedRange<Int64> {
+                        try await Task.sleep(for: .seconds(1))
                         let order = Order.with { $0.value = number }
                         do {
-                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self)
+                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self, timeout: nil)
                         } catch let error as SessionError where error.code == .sessionLost {
                             // The bug: the bank was killed, and may have charged it.
-                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self)
+                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self, timeout: nil)
                         }
                     }
                 }
