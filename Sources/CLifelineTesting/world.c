@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@ static void *replaced(void **cache, const char *name) {
     void *found = __atomic_load_n(cache, __ATOMIC_RELAXED);
     if (!found) {
         found = dlsym(RTLD_NEXT, name);
+        if (!found) abort();
         __atomic_store_n(cache, found, __ATOMIC_RELAXED);
     }
     return found;
@@ -41,17 +43,27 @@ struct job;
 
 typedef SWIFT_CALL void (*enqueue_function)(struct job *);
 
-extern SWIFT_CALL void (*swift_task_enqueueGlobal_hook)(struct job *, enqueue_function);
+typedef SWIFT_CALL void (*enqueue_hook)(struct job *, enqueue_function);
+
+extern enqueue_hook swift_task_enqueueGlobal_hook;
+
+/// That of another library, which was there before; null mostly.
+static enqueue_hook earlier_hook;
 
 static SWIFT_CALL void enqueue_global(struct job *job, enqueue_function original) {
     if (world) {
         world->enqueue(world->context, job);
+    } else if (earlier_hook) {
+        earlier_hook(job, original);
     } else {
         original(job);
     }
 }
 
-static void install_hooks(void) { swift_task_enqueueGlobal_hook = enqueue_global; }
+static void install_hooks(void) {
+    earlier_hook = swift_task_enqueueGlobal_hook;
+    swift_task_enqueueGlobal_hook = enqueue_global;
+}
 
 void lifeline_set_world(const struct lifeline_world *new_world) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -69,6 +81,7 @@ void dispatch_after_f(uint64_t when, void *queue, void *argument, void (*functio
         original(when, queue, argument, function);
         return;
     }
+    if (when == ~UINT64_C(0)) return;  // DISPATCH_TIME_FOREVER
     // Its times (dispatch/time.h): the clock stands in the two highest bits. All clocks of a world run alike.
     const uint64_t highest = UINT64_C(1) << 63;
     int64_t time;
@@ -106,7 +119,11 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 }
 
 int gettimeofday(struct timeval *restrict time, void *restrict zone) {
-    (void)zone;
+    if (!world) {
+        static void *cache;
+        int (*original)(struct timeval *, void *) = replaced(&cache, "gettimeofday");
+        return original(time, zone);
+    }
     struct timespec precise;
     if (clock_gettime(CLOCK_REALTIME, &precise)) return -1;
     time->tv_sec = precise.tv_sec;
@@ -157,7 +174,7 @@ long syscall(long number, ...) {
 int open(const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    mode_t mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     static void *cache;
     int (*original)(const char *, int, ...) = replaced(&cache, "open");

@@ -6,11 +6,13 @@
 #include <stdint.h>
 
 // Takes the place of what a program asks its process for: the time, randomness, and somewhere to run tasks. Only on
-// threads that run a simulated world; on all others everything is as it was.
+// threads that run a simulated world. On all others everything is as it was, but that sets and dictionaries have the
+// same order in each process.
 //
-// It works by symbols of the C library and hooks of Swift's runtime, which an executable may replace. So it covers all
-// code of the process: clocks, dates and random numbers of Swift and of C, `Task.sleep`, and tasks that were started
-// without an executor.
+// It works by symbols of the C library and a hook of Swift's runtime, which an executable may replace. So it covers all
+// code of the process: clocks, dates and random numbers of Swift, `clock_gettime`, `gettimeofday` and `time`,
+// `getrandom`, `Task.sleep` without a tolerance, and tasks that were started without an executor. It does not cover the
+// main actor, `Task.sleep` with a tolerance, `arc4random`, `random` and `timespec_get`.
 
 /// A world that runs on one thread.
 struct lifeline_world {

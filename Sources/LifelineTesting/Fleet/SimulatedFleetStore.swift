@@ -2,7 +2,7 @@ internal import LifelineCore
 public import LifelineFleet
 
 /// The shared part of a fleet in a world: what Redis is for a real one. It is a service of a host of its own, so that
-/// faults reach it: who has no way to it finds it silent, and killed it forgets everything.
+/// faults reach it. Nodes whose way to it is cut get no answers. When its process is killed, it forgets everything.
 ///
 /// Unchecked, as all that belongs to a world: only the world's thread uses it.
 public final class SimulatedFleetStore: @unchecked Sendable {

@@ -104,6 +104,8 @@ public final class SimulatedHost {
         return simulation.now - MonotonicTime(nanoseconds: 0) - earlierSleep - latestSleep
     }
 
+    func removeObservers() { statusObservers = [] }
+
     func observeStatus(_ observer: @escaping (Bool) -> Void) {
         statusObservers.append(observer)
     }

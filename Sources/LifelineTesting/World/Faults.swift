@@ -15,7 +15,8 @@ public struct Faults: Sendable, Hashable {
     public var addressChanges: Duration?
     /// Between two jumps of the date, by up to an hour either way. No other clock is moved.
     public var dateJumps: Duration?
-    /// How long everything takes to pass the link of a host. Default: 10 ms.
+    /// How long everything takes to pass the link of a host: of each host's `machine.conditions`, which may be set
+    /// afterwards. Default: 10 ms.
     public var latency = Duration.milliseconds(10)
     /// How much longer it may take, at random. Default: none.
     public var jitter = Duration.zero
@@ -23,7 +24,7 @@ public struct Faults: Sendable, Hashable {
     /// No faults.
     public init() {}
 
-    /// A bad day: something happens every second or so, of every kind.
+    /// A bad day: something happens about once a second, of any of these kinds.
     public static var harsh: Faults {
         var faults = Faults()
         faults.cuts = .seconds(2)

@@ -30,7 +30,11 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     }
 
     private var writes: [Write] = []
+    /// No more is taken to be written.
     private var isOutputClosed = false
+    /// Succeeds when this side has ended.
+    private var outputClosed: EventLoopPromise<Void>?
+    private var isOutputEnded = false
     /// Closing resets the connection.
     private var resetsOnClose = false
 
@@ -160,9 +164,20 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
             guard writes[0].bytes.isEmpty else { return }
             writes.removeFirst().promise?.assumeIsolated().succeed(())
         }
+        closeOutput()
     }
 
     // MARK: Closing
+
+    /// Ends this side where that was asked for, and all that was flushed is with the kernel.
+    private func closeOutput() {
+        guard isOutputClosed, !isOutputEnded, isActive, writes.first?.isFlushed != true else { return }
+        isOutputEnded = true
+        failWrites(ChannelError.outputClosed)
+        stream?.finishWriting(side)
+        outputClosed.take()?.assumeIsolated().succeed(())
+        pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
+    }
 
     override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard isOpen else {
@@ -178,10 +193,8 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
                 return
             }
             isOutputClosed = true
-            failWrites(ChannelError.outputClosed)
-            stream?.finishWriting(side)
-            promise?.assumeIsolated().succeed(())
-            pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
+            outputClosed = promise
+            closeOutput()
         case .all:
             connectTimer?.cancel()
             connected.take()?.fail(error)
@@ -189,6 +202,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
             becomeClosed()
             process.remove(self)
             failWrites(ChannelError.ioOnClosedChannel)
+            outputClosed.take()?.fail(ChannelError.ioOnClosedChannel)
             let resets = resetsOnClose || !wasActive || !unread.isEmpty
             releaseStream(resetting: resets, because: words(for: error), wasOpen: wasActive)
             promise?.assumeIsolated().succeed(())
@@ -197,7 +211,10 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     }
 
     /// The process is killed: the kernel closes what it had open. Nobody in it hears of it.
-    func abandon() { releaseStream(resetting: !unread.isEmpty, because: "its process was killed", wasOpen: isActive) }
+    func abandon() {
+        let resets = !isActive || !unread.isEmpty
+        releaseStream(resetting: resets, because: "its process was killed", wasOpen: isActive)
+    }
 
     private func releaseStream(resetting: Bool, because reason: @autoclosure () -> String, wasOpen: Bool) {
         guard let stream else { return }

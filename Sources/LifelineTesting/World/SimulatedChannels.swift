@@ -25,7 +25,10 @@ struct SimulatedChannels: ChannelMaker {
             let channel = SimulatedChannel(.client, of: stream, process)
             channel.localAddress = world.address(of: process.host.machine, port: channel.clientPort)
             channel.remoteAddress = world.address(of: server.machine, port: port)
-            do { try initialize(channel) } catch { return connected.fail(error) }
+            do { try initialize(channel) } catch {
+                channel.close0(error: error, mode: .all, promise: nil)
+                return connected.fail(error)
+            }
             channel.connect(timeout: timeout, connected)
         }
         return connected.futureResult

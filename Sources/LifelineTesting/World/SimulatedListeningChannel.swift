@@ -72,7 +72,8 @@ final class SimulatedListeningChannel: SimulatedChannelBase, @unchecked Sendable
     fileprivate func setUp(_ channel: SimulatedChannel) {
         do {
             try initializeConnection(channel)
-            channel.activate()
+            // It may have been reset meanwhile.
+            if channel.isOpen { channel.activate() }
         } catch {
             channel.close0(error: error, mode: .all, promise: nil)
         }

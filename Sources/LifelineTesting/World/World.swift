@@ -10,8 +10,10 @@ internal import Synchronization
 /// uses them run as they are, with their tasks, actors and sleeps. Clocks, dates and random numbers of Swift and of C
 /// are the world's, too. A task that sleeps for an hour costs nothing.
 ///
-/// What leaves the world is not simulated: real sockets, files and databases, threads, and `DispatchQueue`. A task that
-/// comes back from there makes the world fail, for its seed would not give the same story again.
+/// What leaves the world is not simulated: real sockets, files and databases, threads, `DispatchQueue`, the main actor,
+/// and `Task.sleep` with a tolerance. A task that comes back from there makes the world fail, for its seed would not give
+/// the same story again. Programs of several hosts should not share an actor: where one of them is killed, others may
+/// wait for it for ever. Values behind a lock may be shared.
 ///
 /// It belongs to its thread, on which all of its programs run, a step at a time. The compiler does not see that: hence
 /// `@unchecked`. Use it and its hosts nowhere else.
@@ -60,16 +62,18 @@ public final class World: @unchecked Sendable {
     public func host(_ name: String) -> WorldHost {
         if let host = hosts.first(where: { $0.name == name }) { return host }
         let host = WorldHost(name, in: self)
+        (host.machine.conditions.latency, host.machine.conditions.jitter) = (faults.latency, faults.jitter)
         hosts.append(host)
         return host
     }
 
-    /// Gives several hosts one name more, as a load balancer does: who connects to it comes to one of them, at random.
+    /// Gives several hosts one name more, as a load balancer does: a client that connects to it comes to one of them, at
+    /// random.
     public func alias(_ name: String, of hosts: [WorldHost]) { aliases[name] = hosts }
 
     /// Adds a line to the trace.
-    public func note(_ text: @autoclosure () -> String) {
-        simulation.note(.text(text()), at: current.map { .host($0.host.name) } ?? .story)
+    public func note(_ text: String) {
+        simulation.note(.text(text), at: current.map { .host($0.host.name) } ?? .story)
     }
 
     /// What must hold after each step, from now on.
@@ -122,6 +126,7 @@ public final class World: @unchecked Sendable {
         Task(executorPreference: executor) {
             do {
                 try await body(self)
+                self.checkConditions()
                 self.end(.success(()))
             } catch let failure as WorldFailure {
                 self.end(.failure(failure))
@@ -143,7 +148,7 @@ public final class World: @unchecked Sendable {
         outside.withLock { $0 = ([], true) }
         for host in hosts { host.dismantle() }
         simulation.cancelAllEvents()
-        looseExecutor = nil
+        (looseExecutor, conditions) = (nil, [])
         clock.leave()
         return result
     }
@@ -181,9 +186,11 @@ public final class World: @unchecked Sendable {
             return fail("The story has not ended within \(limits.time).", .tooLong)
         }
         runNextEvent(at: next)
-        for condition in conditions where !condition.holds() {
-            return fail("This held no more: \(condition.text)")
-        }
+        checkConditions()
+    }
+
+    private func checkConditions() {
+        if let broken = conditions.first(where: { !$0.holds() }) { fail("This held no more: \(broken.text)") }
     }
 
     private func runNextEvent(at time: MonotonicTime) {
@@ -201,7 +208,7 @@ public final class World: @unchecked Sendable {
 
     // MARK: Tasks
 
-    /// What the date is ahead of the time that has passed changes.
+    /// Moves the date, and no other clock.
     func moveDate(by step: Duration) { clock.moveDate(by: step) }
 
     /// Has a job run soon. When, up to 20 µs, follows from the seed: so tasks run in any order, and what a program

@@ -19,9 +19,12 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     public var longestCommit = Duration.milliseconds(5)
     /// What is being committed.
     private var commit: (() -> Void)?
-    /// Those whose transactions wait for the one that runs.
-    private var line: [CheckedContinuation<Void, Never>] = []
+    /// Transactions that wait for their turn.
+    private var waiters: [CheckedContinuation<Void, Never>] = []
     private var isBusy = false
+    /// Work for sessions, by the order in which it was asked for.
+    private var storeWork: [Int: CheckedContinuation<Result<[SessionStoreGroup], StoreError>, Never>] = [:]
+    private var storeWorkCount = 0
     /// Counts kills: what a killed process does with it when its tasks are ended counts no more.
     private var generation = 0
 
@@ -45,7 +48,7 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     ) async throws -> Value {
         try Task.checkCancellation()
         let generation = generation
-        await waitForTurn()
+        try await waitForTurn(of: generation)
         defer { if generation == self.generation { endTurn() } }
         var changed = content
         let value = try body(&changed)
@@ -64,14 +67,15 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         return value
     }
 
-    private func waitForTurn() async {
-        if isBusy { await withCheckedContinuation { line.append($0) } }
+    private func waitForTurn(of generation: Int) async throws {
+        if isBusy { await withCheckedContinuation { waiters.append($0) } }
+        guard generation == self.generation else { throw CancellationError() }
         isBusy = true
     }
 
     private func endTurn() {
-        isBusy = !line.isEmpty
-        if isBusy { line.removeFirst().resume() }
+        isBusy = !waiters.isEmpty
+        if isBusy { waiters.removeFirst().resume() }
     }
 
     private func commitTime() -> Duration { host.simulation.random.duration(upTo: longestCommit) }
@@ -79,7 +83,8 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     /// Waits, whether or not the task is cancelled: a disk does not stop.
     private func wait(_ time: Duration) async {
         await withCheckedContinuation { continuation in
-            host.process.schedule(at: host.simulation.now + time) { continuation.resume() }
+            // In the name of the caller.
+            host.world?.schedule(at: host.simulation.now + time, as: host.world?.current) { continuation.resume() }
         }
     }
 
@@ -89,7 +94,15 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         if Bool.random(using: &host.simulation.random) { commit?() }
         commit = nil
         _ = sessions.killed { Bool.random(using: &host.simulation.random) }
-        (line, isBusy) = ([], false)
+        // Their tasks belong to the killed process, and end with the story.
+        let killed = waiters
+        (waiters, isBusy) = ([], false)
+        for waiter in killed { waiter.resume() }
+        let lost = storeWork.sorted { $0.key < $1.key }
+        storeWork = [:]
+        for (_, work) in lost {
+            work.resume(returning: .failure(StoreError(code: .failed, message: "The process was killed.")))
+        }
     }
 }
 
@@ -106,8 +119,11 @@ extension WorldDatabase: SessionStore {
         for peer: SessionStoreID?
     ) async throws(StoreError) -> [SessionStoreGroup] {
         let result = await withCheckedContinuation { continuation in
-            sessions.begin(work, for: peer, now: host.simulation.now) { result, _ in
-                continuation.resume(returning: result)
+            storeWorkCount += 1
+            let number = storeWorkCount
+            storeWork[number] = continuation
+            sessions.begin(work, for: peer, now: host.simulation.now) { [weak self] result, _ in
+                self?.storeWork.removeValue(forKey: number)?.resume(returning: result)
             }
             advanceLater()
         }

@@ -80,7 +80,8 @@ public final class WorldHost: @unchecked Sendable {
     /// The world has ended.
     func dismantle() {
         for process in processes { process.dismantle() }
-        processes = []
+        (processes, disks) = ([], [])
+        machine.removeObservers()
     }
 
     /// The host of a name, as seen from here.

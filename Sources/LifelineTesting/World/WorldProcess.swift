@@ -64,7 +64,6 @@ final class WorldProcess: @unchecked Sendable {
     func kill() {
         (isKilled, isFrozen) = (true, true)
         for listener in listeners.values { listener.abandon() }
-        listeners = [:]
         for channel in channels { channel.abandon() }
         for program in programs { program.kill() }
     }
@@ -121,7 +120,7 @@ final class WorldProcess: @unchecked Sendable {
 
     func remove(_ channel: SimulatedChannel) { channels.removeAll { $0 === channel } }
 
-    func listener(on port: Int) -> SimulatedListeningChannel? { listeners[port] }
+    func listener(on port: Int) -> SimulatedListeningChannel? { isKilled ? nil : listeners[port] }
 
     /// - Parameter listener: nil: it listens no more.
     func setListener(_ listener: SimulatedListeningChannel?, on port: Int) { listeners[port] = listener }

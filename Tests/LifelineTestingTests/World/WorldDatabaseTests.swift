@@ -80,6 +80,22 @@ private typealias Payment = Sample_Room_V1_EchoRequest
         }
     }
 
+    /// Those that wait for their turn belong to the killed process, and end with the story.
+    @Test func aKillCallsTransactionsOff() async throws {
+        try await simulate(seeds: 1...20) { world in
+            let host = world.host("a")
+            let database = host.database([Int]())
+            for number in 1...10 { host.run { try? await database.transaction { $0.append(number) } } }
+            try await Task.sleep(for: .milliseconds(8))
+            host.kill()
+            let numbers = database.content
+            try world.expect(numbers.count < 10, "not all were made")
+            host.run { try await database.transaction { $0.append(11) } }
+            try await Task.sleep(for: .seconds(1))
+            try world.expect(database.content == numbers + [11], "the next process goes on with it")
+        }
+    }
+
     @Test func aTransactionThatThrowsChangesNothing() async throws {
         try await simulate(seeds: 1...3) { world in
             let database = world.host("a").database(1)

@@ -83,6 +83,52 @@ import Testing
         #expect(played.failure?.description == "This held no more: it is not two")
     }
 
+    @Test func conditionsHoldAtTheEnd() async {
+        let played = await play(1) { world in
+            let sum = NIOLockedValueBox(0)
+            world.always("it is none") { sum.withLockedValue { $0 } == 0 }
+            sum.withLockedValue { $0 = 1 }
+        }
+        #expect(played.failure?.description == "This held no more: it is none")
+    }
+
+    @Test func aNameIsThatOfOneHost() async {
+        let played = await play(1) { world in
+            try world.expect(world.host("a") === world.host("a"), "the same one")
+            try world.expect(world.hosts.count == 1, "one")
+        }
+        #expect(played.failure == nil)
+    }
+
+    /// Nothing keeps a world that has ended.
+    @Test func worldsAreFreed() async {
+        let (world, database) = (Weak<World>(), Weak<WorldDatabase<Int>>())
+        let played = await play(1) { present in
+            world.object.withLockedValue { $0 = { [weak present] in present } }
+            let host = present.host("a")
+            let kept = host.database(1)
+            database.object.withLockedValue { $0 = { [weak kept] in kept } }
+            present.always("time goes on") { present.now >= .zero }
+            host.serve {
+                try await withClient(
+                    to: Endpoint("tcp://a:7000"),
+                    receiving: Sample_Room_V1_EchoReply.self,
+                    sending: Sample_Room_V1_EchoRequest.self,
+                    logger: present.logger
+                ) { _ in
+                    try await Task.sleep(for: .seconds(1_000))
+                }
+            }
+            present.faults = .harsh
+            try await Task.sleep(for: .seconds(20))
+        }
+        #expect(played.failure == nil)
+        // The thread may be about to end.
+        for _ in 0..<1_000 where world.object.withLockedValue({ $0() }) != nil { await Task.yield() }
+        #expect(world.object.withLockedValue { $0() } == nil)
+        #expect(database.object.withLockedValue { $0() } == nil)
+    }
+
     @Test func aProgramThatFailsMakesTheStoryFail() async {
         let played = await play(1) { world in
             world.host("a").run { throw WorldFailure("it is broken") }
@@ -219,4 +265,8 @@ import Testing
             try world.expect(texts == (1...100).map { "\($0)" }, "all come back in order")
         }
     }
+}
+
+private final class Weak<Object: AnyObject>: Sendable {
+    let object = NIOLockedValueBox<@Sendable () -> Object?>({ nil })
 }
