@@ -19,15 +19,25 @@ enum { nanoseconds_per_second = 1000000000 };
 
 static _Thread_local const struct lifeline_world *world;
 
-/// The function that this file's takes the place of.
-static void *replaced(void **cache, const char *name) {
-    void *found = __atomic_load_n(cache, __ATOMIC_RELAXED);
+/// The functions that those of this file take the place of.
+enum { DISPATCH_AFTER_F, CLOCK_GETTIME, GETTIMEOFDAY, SYSCALL, OPEN, REPLACED_COUNT };
+
+static void *replaced_functions[REPLACED_COUNT];
+
+static void *replaced(int function) {
+    static const char *const names[] = {"dispatch_after_f", "clock_gettime", "gettimeofday", "syscall", "open"};
+    void *found = __atomic_load_n(&replaced_functions[function], __ATOMIC_RELAXED);
     if (!found) {
-        found = dlsym(RTLD_NEXT, name);
+        found = dlsym(RTLD_NEXT, names[function]);
         if (!found) abort();
-        __atomic_store_n(cache, found, __ATOMIC_RELAXED);
+        __atomic_store_n(&replaced_functions[function], found, __ATOMIC_RELAXED);
     }
     return found;
+}
+
+// Before a signal's handler or a child process asks for one, where dlsym must not be called.
+__attribute__((constructor)) static void find_replaced_functions(void) {
+    for (int function = 0; function < REPLACED_COUNT; function++) replaced(function);
 }
 
 // MARK: Tasks. The hooks are those of libswift_Concurrency; a null one, which they are before, means the default.
@@ -76,8 +86,7 @@ void *lifeline_world_context(void) { return world ? world->context : NULL; }
 // A task that sleeps asks libdispatch to wake it up.
 void dispatch_after_f(uint64_t when, void *queue, void *argument, void (*function)(void *)) {
     if (!world) {
-        static void *cache;
-        void (*original)(uint64_t, void *, void *, void (*)(void *)) = replaced(&cache, "dispatch_after_f");
+        void (*original)(uint64_t, void *, void *, void (*)(void *)) = replaced(DISPATCH_AFTER_F);
         original(when, queue, argument, function);
         return;
     }
@@ -108,8 +117,7 @@ static int64_t time_of(const struct lifeline_world *world, clockid_t clock) {
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
     if (!world) {
-        static void *cache;
-        int (*original)(clockid_t, struct timespec *) = replaced(&cache, "clock_gettime");
+        int (*original)(clockid_t, struct timespec *) = replaced(CLOCK_GETTIME);
         return original(clock, time);
     }
     int64_t nanoseconds = time_of(world, clock);
@@ -120,8 +128,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 int gettimeofday(struct timeval *restrict time, void *restrict zone) {
     if (!world) {
-        static void *cache;
-        int (*original)(struct timeval *, void *) = replaced(&cache, "gettimeofday");
+        int (*original)(struct timeval *, void *) = replaced(GETTIMEOFDAY);
         return original(time, zone);
     }
     struct timespec precise;
@@ -165,8 +172,7 @@ long syscall(long number, ...) {
         world->fill_with_random_bytes(world->context, (void *)a[0], (size_t)a[1]);
         return a[1];
     }
-    static void *cache;
-    long (*original)(long, ...) = replaced(&cache, "syscall");
+    long (*original)(long, ...) = replaced(SYSCALL);
     return original(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -176,8 +182,7 @@ int open(const char *path, int flags, ...) {
     va_start(arguments, flags);
     mode_t mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
-    static void *cache;
-    int (*original)(const char *, int, ...) = replaced(&cache, "open");
+    int (*original)(const char *, int, ...) = replaced(OPEN);
     if (!world || (strcmp(path, "/dev/urandom") && strcmp(path, "/dev/random"))) return original(path, flags, mode);
     int file = memfd_create("urandom", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (file < 0) return file;
