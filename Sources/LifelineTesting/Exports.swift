@@ -1,2 +1,2 @@
-// Who simulates a connection also names its configuration, states and errors: one import brings them all.
+// One import brings the configuration, states and errors of a connection, too.
 @_exported public import LifelineCore

@@ -13,7 +13,7 @@ struct Note: Sendable {
         case simulation
     }
 
-    /// What has happened.
+    /// The event itself.
     enum Event: Sendable {
         /// Words of a program or of the simulation.
         case text(String)
@@ -30,7 +30,7 @@ struct Note: Sendable {
         case storyEnded(failure: String?)
     }
 
-    /// What has happened to a connection.
+    /// An event of a connection.
     enum ConnectionEvent: Sendable {
         /// A client begins to connect to a host.
         case begins(to: String)

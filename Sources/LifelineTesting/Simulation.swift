@@ -8,15 +8,15 @@ public import LifelineCore
 ///
 /// It belongs to one task or thread, as does everything that is part of it.
 public final class Simulation {
-    /// What all randomness follows from.
+    /// The number from which all randomness follows.
     public let seed: UInt64
     /// The time.
     public private(set) var now = MonotonicTime(nanoseconds: 0)
-    /// The source of all randomness. What takes numbers from it changes the rest of the simulation.
+    /// The source of all randomness. Taking numbers from it changes the rest of the simulation.
     public var random: SimulationRandom
     /// Whether lines are added to the trace. Default: true. Without them, a simulation takes about half the time.
     public var isTracing = true
-    /// What has happened, a line each, beginning with the time.
+    /// The events until now, a line each, beginning with the time.
     public var trace: [String] { notes.map(\.line) }
     /// The same, as it was noted.
     private(set) var notes: [Note] = []

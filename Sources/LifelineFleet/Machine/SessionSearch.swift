@@ -4,11 +4,11 @@ package import LifelineCore
 /// Looks for a session whose client has come to this node, and that may be at another one: what to ask next, and what
 /// comes of it.
 ///
-/// What the engine has counts. The node that has the session is asked to leave it there; its answer only says when it is
-/// worth looking again, or that it is not.
+/// The engine is right in all cases. The node that has the session is asked to leave it there; its answer only says
+/// whether, and when, it is worth asking the engine again.
 package struct SessionSearch: Sendable {
-    /// How long a node that does not listen may be about to connect to the engine again: half a second. Then it counts as
-    /// dead.
+    /// How long a node that does not listen may be about to connect to the engine again: half a second. Then it
+    /// counts as dead.
     static var silencePatience: Duration { .milliseconds(500) }
     /// How long the search takes at most: 5 s, half as long as a client waits for its welcome.
     static var patience: Duration { .seconds(5) }
@@ -54,7 +54,7 @@ package struct SessionSearch: Sendable {
         case .stale:
             return .end(.stale)
         case .state:
-            // What this node cannot read another one may.
+            // Another node may read a state that this one cannot.
             taken = snapshot
             return snapshot == nil ? .end(.nothing) : .confirm
         case .owned(let node):

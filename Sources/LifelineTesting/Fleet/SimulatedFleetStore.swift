@@ -7,7 +7,7 @@ public import LifelineFleet
 /// Unchecked, as all that belongs to a world: only the world's thread uses it.
 public final class SimulatedFleetStore: @unchecked Sendable {
     private let host: WorldHost
-    /// What it has, and the process that has it; nil before it was started.
+    /// Its content, and the process that has it; nil before it was started.
     private var content: (engine: MemoryFleetEngine, process: WorldProcess)?
     private var members: [String: Member] = [:]
     /// How likely it is that a request of a node is lost, or its answer. Default: 1 in 1,000.

@@ -4,9 +4,9 @@ package import LifelineCore
 public final class SimulatedHost {
     /// Its name in the trace.
     public let name: String
-    /// What moves its time.
+    /// The simulation that moves its time.
     public let simulation: Simulation
-    /// What its link does to what passes it.
+    /// The conditions of its link.
     public var conditions = LinkConditions()
     /// How long programs on the machine take to learn that the link went up or down, or that the address changed.
     /// Default: 100 ms, over which a monitor waits for more news.
@@ -15,12 +15,12 @@ public final class SimulatedHost {
     public private(set) var isLinkUp = true
     /// Whether the machine sleeps.
     public var isAsleep: Bool { wakeTime > simulation.now }
-    /// Which of its addresses it has, counted from 1.
+    /// The number of its present address, counted from 1.
     public private(set) var addressNumber = 1
 
-    /// What programs on the machine know of the link.
+    /// Whether the link is up, as programs on the machine know it.
     package private(set) var reportedStatus = true
-    /// Which address they know of.
+    /// The address that they know of.
     private var reportedAddress = 1
     /// Connections of its clients that are open or opening.
     package internal(set) var openStreamCount = 0
@@ -29,7 +29,7 @@ public final class SimulatedHost {
     private var wakeTime = MonotonicTime(nanoseconds: 0)
     /// How long it slept before it last fell asleep.
     private var earlierSleep = Duration.zero
-    /// What is to be done when it wakes up, in order.
+    /// The work that waits until it wakes up, in order.
     private var deferred: [() -> Void] = []
     private var statusObservers: [(Bool) -> Void] = []
 

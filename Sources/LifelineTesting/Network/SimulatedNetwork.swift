@@ -6,7 +6,7 @@ internal import LifelineCore
 /// is lost and sent again, later and later; who is not there any more answers with a reset; and when nothing gets
 /// through, nobody is told.
 public final class SimulatedNetwork {
-    /// What moves its time.
+    /// The simulation that moves its time.
     public let simulation: Simulation
     /// Its hosts, in the order in which they were added.
     public private(set) var hosts: [SimulatedHost] = []
@@ -30,9 +30,9 @@ public final class SimulatedNetwork {
     }
 }
 
-/// What a link does to what passes it, in either direction.
+/// The conditions of a link, in either direction.
 public struct LinkConditions: Sendable, Hashable {
-    /// How long everything takes to pass. Default: 10 ms. What goes from one host to another passes two links.
+    /// How long everything takes to pass. Default: 10 ms. A packet from one host to another passes two links.
     public var latency = Duration.milliseconds(10)
     /// How much longer it may take, at random. Default: none. The order is kept.
     public var jitter = Duration.zero

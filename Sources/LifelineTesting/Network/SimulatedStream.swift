@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// What happens to one end of a stream. Errors are those that a transport would report.
+/// Hears of the events at one end of a stream. Errors are those that a transport would report.
 protocol StreamOwner: AnyObject {
     /// The attempt to connect succeeded.
     func streamOpened()
@@ -46,7 +46,7 @@ package final class SimulatedStream {
         var state = EndState.opening
     }
 
-    /// What goes from one side to the other.
+    /// One direction of a stream: its bytes, and what each side knows of them.
     struct Direction {
         /// Bytes that the sending program has written and that have not arrived.
         var pending: [UInt8] = []
@@ -61,15 +61,15 @@ package final class SimulatedStream {
         var end = false
         var endInFlight = false
         var endArrived = false
-        /// What is on its way is lost when this changes.
+        /// Changes when all that is on its way is lost.
         var epoch = 0
         /// How often the kernel has sent again since something was acknowledged.
         var retransmissions = 0
         /// Whether it will do so when its timer rings.
         var retransmitsLater = false
-        /// What was on its way was lost.
+        /// Whether bytes on their way were lost.
         var hasLostBytes = false
-        /// What has arrived was acknowledged, and that was lost.
+        /// Whether an acknowledgement was lost.
         var hasLostAcknowledgement = false
         /// The receiver had no room, as far as the sender knows.
         var isWindowClosed = false
@@ -94,7 +94,7 @@ package final class SimulatedStream {
     /// As Linux's tcp_syn_retries: about 2 minutes.
     static let maximumHandshakeRetries = 6
 
-    /// Which one it is of those made to its server, counted from 1.
+    /// Its number among those made to its server, counted from 1.
     package let number: Int
     let simulation: Simulation
     /// It holds the connections that it has let in.
@@ -115,7 +115,7 @@ package final class SimulatedStream {
     }
 }
 
-// What the other files build on.
+// The basis of the other files.
 extension SimulatedStream {
     var isPathOpen: Bool {
         !isCutOff && ends.allSatisfy { $0.host.passesPackets && $0.host.addressNumber == $0.addressNumber }
@@ -153,7 +153,7 @@ extension SimulatedStream {
     func send(from side: Side, byteCount: Int = 0, _ body: @escaping () -> Void) {
         let (client, server) = (ends[0].host, ends[1].host)
         let earliest = max(simulation.now + transitTime, directions[side.rawValue].lastArrival)
-        // What came before holds up what follows, on each of the links.
+        // Earlier bytes hold up later ones, on each of the links.
         let arrival = earliest + client.occupation(by: byteCount) + server.occupation(by: byteCount)
         directions[side.rawValue].lastArrival = arrival
         simulation.schedule(at: arrival, body)

@@ -45,7 +45,7 @@ public final class SimulatedServer {
 
     /// Where it runs.
     public let host: SimulatedHost
-    /// What it does. A change counts for the connections that there are, too, except for `endsAfterBytes`.
+    /// The way in which it behaves. A change counts for the connections that there are, too, except for `endsAfterBytes`.
     public var behavior = PeerBehavior() { didSet { adopt(oldValue) } }
     /// Whether the program runs; if not, connections are refused.
     public private(set) var isRunning = true

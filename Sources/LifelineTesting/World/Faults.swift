@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// What happens to the hosts and connections of a world, again and again, at times that follow from the seed.
+/// The faults of a world: they befall hosts and connections again and again, at times that follow from the seed.
 public struct Faults: Sendable, Hashable {
     /// How much time passes, on the average, between two connections that are cut at any byte: half of them with a
     /// reset, half so that nobody is told. Default: nil, never. The same holds for all of these.
@@ -45,8 +45,8 @@ struct Fault: Sendable {
     let text: String
 }
 
-/// Makes faults happen. What it decides follows from the seed, and not from what was decided elsewhere: a fault that is
-/// left out changes none of the others' times.
+/// Makes faults happen. Its decisions follow from the seed alone, so that a fault that is left out changes none of the
+/// others' times.
 final class FaultPlan {
     private enum Kind: Int, CaseIterable {
         case cut, outage, pause, kill, addressChange, dateJump

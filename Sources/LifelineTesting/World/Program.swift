@@ -10,7 +10,7 @@ public final class Program<Value: Sendable>: AnyProgram, @unchecked Sendable {
 
     init(on hostName: String) { self.hostName = hostName }
 
-    /// What the program returns.
+    /// The value that the program returns, once it has.
     ///
     /// - Throws: what the program throws; `ProgramKilled` when its process was killed.
     public var value: Value {

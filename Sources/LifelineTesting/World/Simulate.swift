@@ -14,7 +14,7 @@ internal import NIOConcurrencyHelpers
 ///     }
 ///
 /// Two variables of the environment play one story: `LIFELINE_SEED`, a seed, and `LIFELINE_FAULTS`, the numbers of the
-/// faults that happen, or `none`. What happens is printed then.
+/// faults that happen, or `none`. The trace is printed then.
 ///
 /// A third one, `LIFELINE_STORIES`, names the folder of the pages. Default: `.build/lifeline-stories`.
 ///
@@ -59,7 +59,7 @@ public func simulate(
     }
 }
 
-/// Which seeds are still to be played.
+/// The seeds that are still to be played.
 private struct SeedProgress {
     /// Nil: none.
     var next: UInt64?
@@ -82,14 +82,14 @@ private struct SeedProgress {
 
 /// A story has failed.
 public struct SimulationFailure: Error, CustomStringConvertible {
-    /// What the story's world follows from.
+    /// The seed of the story's world.
     public let seed: UInt64
-    /// What has failed.
+    /// The reason why the story failed.
     public let failure: WorldFailure
-    /// What has happened, a line each: of the shortest story that fails.
+    /// The trace of the shortest story that fails, a line for each event.
     public let trace: [String]
     /// The path of a page that shows it; nil where it could not be written.
     public let page: String?
-    /// What there is to know, in words.
+    /// The failure, the faults that it takes, the command that plays it again, and the last events.
     public let description: String
 }

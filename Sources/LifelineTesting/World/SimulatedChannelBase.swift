@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What the channels of a world have in common: those of connections, and those that listen.
+/// The common part of the channels of a world: those of connections, and those that listen.
 ///
 /// Unchecked, as all that belongs to a world: only the world's thread uses it.
 class SimulatedChannelBase: Channel, ChannelCore, @unchecked Sendable {

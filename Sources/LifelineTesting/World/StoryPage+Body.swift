@@ -1,4 +1,4 @@
-// What is the same on every page.
+// The parts that are the same on every page.
 extension StoryPage {
     /// The elements that the script fills.
     static let body = #"""

@@ -77,7 +77,7 @@ struct StoryRunner: Sendable {
         lines += shortest.faults.map { "  \($0.number), after \($0.time): \($0.text)" }
         let variable = numbers.map { " LIFELINE_FAULTS=\($0.isEmpty ? "none" : $0)" } ?? ""
         let isPlainWord = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-        // What a shell would not take for one word, such as a name of several words.
+        // In quotes where a shell would not take it for one word, such as a name of several words.
         let filter = isPlainWord ? name : "'\(name.replacing("'", with: #"'\''"#))'"
         let command = "LIFELINE_SEED=\(seed)\(variable) swift test --filter \(filter)"
         lines.append("To play it again: \(command)")
@@ -120,7 +120,8 @@ struct StoryRunner: Sendable {
         )
     }
 
-    /// Takes faults away, half of them, a quarter and so on down to one at a time, while the story fails in the same way.
+    /// Takes faults away, half of them, a quarter and so on down to one at a time, while the story fails in the same
+    /// way.
     private func fewestFaults(_ seed: UInt64, _ played: Played) async -> Set<Int> {
         var kept = played.faults.map(\.number)
         var attempts = 0

@@ -10,19 +10,19 @@ internal import Synchronization
 /// uses them run as they are, with their tasks, actors and sleeps. Clocks, dates and random numbers of Swift and of C
 /// are the world's, too. A task that sleeps for an hour costs nothing.
 ///
-/// What leaves the world is not simulated: real sockets, files and databases, threads, `DispatchQueue`, the main actor,
-/// and `Task.sleep` with a tolerance. A task that comes back from there makes the world fail, for its seed would not give
-/// the same story again. Programs of several hosts should not share an actor: where one of them is killed, others may
+/// The world has no real sockets, files and databases, threads, `DispatchQueue`, main actor, and `Task.sleep` with a
+/// tolerance. A task that comes back from one of these makes the story fail, for its seed would not give the same story
+/// again. Programs of several hosts should not share an actor: where one of them is killed, others may
 /// wait for it for ever. Values behind a lock may be shared.
 ///
 /// It belongs to its thread, on which all of its programs run, a step at a time. The compiler does not see that: hence
 /// `@unchecked`. Use it and its hosts nowhere else.
 public final class World: @unchecked Sendable {
-    /// What everything follows from.
+    /// The number from which everything follows.
     public let seed: UInt64
     /// The machines, in the order in which they were added.
     public private(set) var hosts: [WorldHost] = []
-    /// What happens to hosts and connections. Default: nothing. What was set before ends.
+    /// The faults of hosts and connections. Default: none. Setting it ends those of before.
     public var faults = Faults() { didSet { plan.begin(faults, in: self) } }
 
     let simulation: Simulation
@@ -67,8 +67,8 @@ public final class World: @unchecked Sendable {
         return host
     }
 
-    /// Gives several hosts one name more, as a load balancer does: a client that connects to it comes to one of them, at
-    /// random.
+    /// Gives several hosts one name more, as a load balancer does. A client that connects to it comes to one of them,
+    /// at random.
     public func alias(_ name: String, of hosts: [WorldHost]) { aliases[name] = hosts }
 
     /// Adds a line to the trace.
@@ -76,7 +76,7 @@ public final class World: @unchecked Sendable {
         simulation.note(.text(text), at: current.map { .host($0.host.name) } ?? .story)
     }
 
-    /// What must hold after each step, from now on.
+    /// Adds a condition that must hold after each step, from now on.
     ///
     /// - Parameter text: says what was expected, for the failure's message.
     public func always(_ text: String, _ condition: @escaping () -> Bool) {
@@ -153,8 +153,8 @@ public final class World: @unchecked Sendable {
         return result
     }
 
-    /// Programs end as their tasks are cancelled; those that do not are left where they stand. What programs have begun
-    /// beside them has a second more.
+    /// Programs end as their tasks are cancelled; those that do not are left where they stand. Tasks that programs
+    /// have begun beside them have a second more.
     private func wait(untilEnd deadline: MonotonicTime) {
         for host in hosts { host.finish() }
         var steps = 0
@@ -258,7 +258,7 @@ public final class World: @unchecked Sendable {
     /// A host of several that have this name together.
     func alias(_ name: String) -> WorldHost? { aliases[name]?.randomElement(using: &simulation.random) }
 
-    /// What answers on ports of a host on which nothing listens.
+    /// Answers on the ports of a host on which nothing listens.
     func closedPort(of host: WorldHost) -> any SimulatedListener {
         let id = ObjectIdentifier(host)
         let port = closedPorts[id] ?? ClosedPort(host.machine)

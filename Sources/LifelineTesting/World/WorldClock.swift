@@ -1,7 +1,7 @@
 internal import CLifelineTesting
 internal import LifelineCore
 
-/// What the C library and Swift's runtime are told of a world that this thread runs.
+/// Tells the C library and Swift's runtime of the world that this thread runs.
 struct WorldClock {
     private let world: UnsafeMutablePointer<lifeline_world>
 
@@ -49,7 +49,7 @@ struct WorldClock {
 
     func set(to time: MonotonicTime) { world.pointee.now = time.nanoseconds }
 
-    /// What is told of the date, and of nothing else.
+    /// Moves the date, and no other clock.
     func moveDate(by step: Duration) { world.pointee.start_date += step.saturatedNanoseconds }
 
     /// The thread runs no world any more. Nothing follows.

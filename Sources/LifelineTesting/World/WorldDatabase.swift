@@ -13,11 +13,11 @@ internal import LifelineMessages
 public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Sendable {
     private let host: WorldHost
     private let sessions: SimulatedSessionStore
-    /// What was committed.
+    /// The content as it was committed last.
     public private(set) var content: Content
     /// How long a commit takes at most. Default: 5 ms.
     public var longestCommit = Duration.milliseconds(5)
-    /// What is being committed.
+    /// Makes the change that is being committed.
     private var commit: (() -> Void)?
     /// Transactions that wait for their turn.
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -106,7 +106,7 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     }
 }
 
-/// What is told that the process of its host was killed.
+/// A disk, which is told that the process of its host was killed.
 protocol WorldDisk: AnyObject {
     func processWasKilled()
 }

@@ -13,7 +13,7 @@ public final class WorldHost: @unchecked Sendable {
     /// The last one is the one that runs.
     private(set) var processes: [WorldProcess] = []
     private var disks: [any WorldDisk] = []
-    /// What is started again after the process was killed.
+    /// The program that is started again after the process was killed.
     private var service: (@Sendable () async throws -> Void)?
 
     init(_ name: String, in world: World) {

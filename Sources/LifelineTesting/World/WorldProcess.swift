@@ -92,7 +92,7 @@ final class WorldProcess: @unchecked Sendable {
         (programs, listeners, channels, transport, madeLoop) = ([], [:], [], nil, nil)
     }
 
-    // MARK: What runs when
+    // MARK: Running
 
     /// Runs `body` in its name at a time, unless it is killed before; later where the host sleeps.
     @discardableResult
@@ -131,7 +131,7 @@ final class WorldProcess: @unchecked Sendable {
     }
 }
 
-/// What a client on a host of a world knows of the network.
+/// The network, as a client on a host of a world knows it.
 private struct HostNetwork: ClientNetwork {
     let process: WorldProcess
 
