@@ -298,5 +298,6 @@ public struct SimulationLimits: Sendable, Hashable {
     /// The same in steps of the simulation. Default: 100,000.
     public var endSteps = 100_000
 
+    /// Makes limits with the default values.
     public init() {}
 }
