@@ -7,7 +7,7 @@ import Testing
 @testable import LifelineTesting
 
 /// The pages of stories that fail.
-@Suite(.timeLimit(.minutes(1))) struct StoryPageTests {
+@Suite(.timeLimit(.minutes(10))) struct StoryPageTests {
     /// What a page has for its script, as far as these tests look at it.
     private struct Content: Decodable {
         struct Picture: Decodable {

@@ -6,7 +6,7 @@ import Testing
 private typealias Payment = Sample_Room_V1_EchoRequest
 
 /// Programs whose processes are killed, and what is on their disks then.
-@Suite(.timeLimit(.minutes(1))) struct WorldDatabaseTests {
+@Suite(.timeLimit(.minutes(10))) struct WorldDatabaseTests {
     /// Both sides are killed again and again; each durable payment is booked once, in order.
     @Test func durablePaymentsAreBookedOnce() async throws {
         try await simulate(seeds: 1...20) { world in
