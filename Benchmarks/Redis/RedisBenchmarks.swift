@@ -213,7 +213,7 @@ enum RedisBenchmarks {
     }
 }
 
-/// What publishes to a group.
+/// A way to publish to a group.
 private struct Publisher: Sendable {
     let fleet: Fleet
     /// That of the engine, for redis-benchmark.

@@ -11,7 +11,7 @@ public final class ClubDatabase: Sendable {
         self.maximumLatency = maximumLatency
     }
 
-    /// What it has now, without the way there.
+    /// Its present content, without the way there.
     public var tables: ClubTables { content.withLock { $0.tables } }
 
     /// How many transactions have happened.

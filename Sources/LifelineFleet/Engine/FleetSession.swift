@@ -25,7 +25,7 @@ public enum FleetTake: Sendable, Hashable {
     case state([UInt8])
 }
 
-/// What becomes of a state that a node has taken.
+/// The fate of a state that a node has taken.
 public enum FleetConfirmation: Sendable, Hashable {
     /// It is the node's, and nobody else gets it.
     case confirmed

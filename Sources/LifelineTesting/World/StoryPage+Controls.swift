@@ -229,7 +229,7 @@ extension StoryPage {
         new ResizeObserver(() => show(present < 0 ? -1 : position())).observe(area);
         fillHeader();
         filter();
-        // What has failed is of interest first.
+        // The failure is of interest first.
         const failed = events.findLastIndex((event) => event.kind === "failure");
         if (failed >= 0) show(failed);
         draw();

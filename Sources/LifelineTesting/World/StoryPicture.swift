@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// What the page of a story shows, with times in nanoseconds: events in lanes, and what lasts from one to another.
+/// The picture of a story on its page, with times in nanoseconds: events in lanes, and spans from one to another.
 struct StoryPicture: Encodable, Hashable, Sendable {
     /// The most events that are shown: the last ones.
     static let maximumEventCount = 100_000
@@ -107,7 +107,7 @@ private struct StoryDrawing {
     /// Places in `bands` and `connections`.
     private var lastBands: [BandKey: Int] = [:]
     private var connectionPlaces: [Int: Int] = [:]
-    /// What was written and not read, each with the time.
+    /// Writes that were not read, each with the time.
     private var unread: [Direction: (writes: [(time: Int64, byteCount: Int)], readCount: Int)] = [:]
 
     init(hosts: [String]) {
@@ -216,7 +216,7 @@ private struct StoryDrawing {
         bands[place].end = time
     }
 
-    /// What was not read by now never will be.
+    /// Writes that were not read by now never will be.
     mutating func finish() {
         for (direction, (writes, readCount)) in unread {
             for write in writes[readCount...] {
