@@ -81,7 +81,7 @@ public final class SessionClient: Sendable {
             options: options,
             details: SessionMachine.OpeningDetails(name: configuration.name, metadata: configuration.metadata),
             awaitsStore: configuration.store != nil,
-            clock: environment.clock
+            timer: SharedTimer(clock: environment.clock)
         )
         keeper = ConnectionKeeper(
             to: endpoint,

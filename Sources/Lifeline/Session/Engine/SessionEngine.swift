@@ -114,8 +114,7 @@ final class SessionEngine: Sendable {
         /// it is not to go.
         var moved: Latch<SessionSnapshot?>?
         /// When the timer rings.
-        var armedDeadline: MonotonicTime?
-        var timer: Task<Void, Never>?
+        var alarm: (deadline: MonotonicTime, call: SharedTimer.CallID)?
 
         /// For handlers that do not wait, in the order in which it came.
         var synchronousWork: [SynchronousWork] = []
@@ -148,14 +147,13 @@ final class SessionEngine: Sendable {
         case tell(SessionEngineEvent)
         case waitForRoom(any TransportConnection, id: UInt64, PendingSend)
         case close(any TransportConnection, SessionClosing)
-        case setTimer(MonotonicTime)
         case makeRoom(Latch<Void>)
         case store(SessionMachine.StoreWork, in: Store)
         case moved(Latch<SessionSnapshot?>, SessionSnapshot?)
     }
 
     let role: SessionRole
-    let clock: any ClientClock
+    private let timer: SharedTimer
     /// Finds a server's method by its name; nil at a client, which has none.
     let findMethod: (@Sendable (String) -> ServerMethod?)?
     /// The owner of the session. Weak, as it has the engine.
@@ -179,10 +177,10 @@ final class SessionEngine: Sendable {
         findMethod: (@Sendable (String) -> ServerMethod?)? = nil,
         budget: SharedSessionBudget? = nil,
         awaitsStore: Bool = false,
-        clock: any ClientClock
+        timer: SharedTimer
     ) {
         self.role = role
-        self.clock = clock
+        self.timer = timer
         self.findMethod = findMethod
         self.budget = budget
         weakOwner = NIOLockedValueBox(WeakOwner())
@@ -206,6 +204,8 @@ final class SessionEngine: Sendable {
     func attach(_ owner: any SessionOwner) {
         weakOwner.withLockedValue { $0.owner = owner }
     }
+
+    var clock: any ClientClock { timer.clock }
 
     var owner: (any SessionOwner)? { weakOwner.withLockedValue { $0.owner } }
 
@@ -316,7 +316,6 @@ final class SessionEngine: Sendable {
                 self.madeRoom(on: id)
             }
         case .close(let connection, let closing): connection.perform(closing)
-        case .setTimer(let deadline): setTimer(deadline)
         case .makeRoom(let latch): latch.open(with: ())
         case .moved(let latch, let snapshot): latch.open(with: snapshot)
         case .store(let work, let store):
@@ -418,37 +417,20 @@ extension SessionEngine {
             if state.machine.endReason != nil { stopTimer(&state) }
             return
         }
-        if let armed = state.armedDeadline, armed <= next { return }
-        state.armedDeadline = next
-        state.effects.append(.setTimer(next))
+        if let alarm = state.alarm, alarm.deadline <= next { return }
+        stopTimer(&state)
+        state.alarm = (next, timer.run(at: next) { self.timerFired(next) })
     }
 
     private func stopTimer(_ state: inout State) {
-        state.armedDeadline = nil
-        state.timer.take()?.cancel()
-    }
-
-    private func setTimer(_ deadline: MonotonicTime) {
-        let timer = Task.detached {
-            do {
-                try await self.clock.sleep(until: deadline)
-                self.timerFired(deadline)
-            } catch {
-                // A new one was set, or the session has ended.
-            }
-        }
-        let replaced = state.withLock { state in
-            if state.armedDeadline != deadline { return timer as Task<Void, Never>? }
-            defer { state.timer = timer }
-            return state.timer
-        }
-        replaced?.cancel()
+        if let alarm = state.alarm.take() { timer.cancel(alarm.call) }
     }
 
     private func timerFired(_ deadline: MonotonicTime) {
         change { state, now in
-            guard state.armedDeadline == deadline else { return }
-            (state.armedDeadline, state.timer) = (nil, nil)
+            // Another one may have been set meanwhile.
+            guard state.alarm?.deadline == deadline else { return }
+            state.alarm = nil
             offerHeld(&state, now: now)
             state.machine.timerFired(now: now, into: &state.actions)
         }

@@ -68,13 +68,12 @@ extension SessionServer {
         _ id: UInt64
     ) async -> (SessionServerEnd, claim: UInt64)? {
         let deadline = state.withLockedValue { $0.registry.helloDeadline(now: clock.now) }
-        let timeout = Task {
-            try await clock.sleep(until: deadline)
+        let timeout = timer.run(at: deadline) {
             connection.abort(ConnectionError(code: .idleTimeout, message: "The client did not say hello in time."))
             // Even one that has left, and whose goodbye is kept, is not waited for any longer.
             intake.inputOver.open(with: ())
         }
-        defer { timeout.cancel() }
+        defer { timer.cancel(timeout) }
         do {
             let hello = try await intake.hello.waitUninterrupted().get()
             let candidate = SessionCandidate(

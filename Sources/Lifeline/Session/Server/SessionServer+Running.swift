@@ -117,11 +117,11 @@ extension SessionServer {
     /// Leaves the sessions that are left for other servers, cuts the connections, and ends what stays. Waits for handlers.
     private func endAll() async {
         if !Task.isCancelled { await moveAll() }
-        let (connections, sessions, timer) = state.withLockedValue { state in
+        let (connections, sessions) = state.withLockedValue { state in
             state.hasEnded = true
-            return (Array(state.connections.values), Array(state.sessions.values), state.timer)
+            if let alarm = state.alarm.take() { timer.cancel(alarm.call) }
+            return (Array(state.connections.values), Array(state.sessions.values))
         }
-        timer?.cancel()
         for connection in connections { connection.abort(.serverShutDown) }
         // Their clients learn from the next server that they are over.
         for session in sessions { session.shutDown() }

@@ -37,8 +37,8 @@ public final class SessionServer: Sendable {
         var certificates: [ServerCertificates] = []
         /// Opens when no connection is left, once somebody waits for that.
         var idle: Latch<Void>?
-        var timer: Task<Void, Never>?
-        var armedDeadline: MonotonicTime?
+        /// When sessions are looked at that may expire.
+        var alarm: (deadline: MonotonicTime, call: SharedTimer.CallID)?
         var random: any RandomNumberGenerator & Sendable
     }
 
@@ -50,6 +50,7 @@ public final class SessionServer: Sendable {
     let interceptors: [any SessionServerInterceptor]
     /// What its sessions share.
     let budget: SharedSessionBudget
+    let timer: SharedTimer
     let transport: any Transport
     let lifecycle: ServerLifecycle
     let log: LimitedLog
@@ -121,6 +122,7 @@ public final class SessionServer: Sendable {
         self.configuration = configuration
         self.interceptors = interceptors
         self.transport = transport
+        timer = SharedTimer(clock: clock)
         lifecycle = ServerLifecycle(gracePeriod: configuration.server.shutdownGracePeriod, clock: clock)
         log = .ofServer(logger) { clock.now }
         budget = SharedSessionBudget(
@@ -260,21 +262,19 @@ extension SessionServer {
     func armTimer() {
         state.withLockedValue { state in
             guard let next = state.registry.nextDeadline else { return }
-            if let armed = state.armedDeadline, armed <= next { return }
-            state.armedDeadline = next
-            state.timer?.cancel()
-            state.timer = Task.detached { [weak self, clock] in
-                do { try await clock.sleep(until: next) } catch { return }
-                self?.timerFired(next)
+            if let alarm = state.alarm {
+                if alarm.deadline <= next { return }
+                timer.cancel(alarm.call)
             }
+            state.alarm = (next, timer.run(at: next) { [weak self] in self?.timerFired(next) })
         }
     }
 
     private func timerFired(_ deadline: MonotonicTime) {
         let now = clock.now
         let expired = state.withLockedValue { state -> [SessionServerEnd] in
-            guard state.armedDeadline == deadline else { return [] }
-            state.armedDeadline = nil
+            guard state.alarm?.deadline == deadline else { return [] }
+            state.alarm = nil
             return state.registry.timerFired(now: now).map(\.session)
         }
         for session in expired { session.engine.end(.expired) }

@@ -75,7 +75,7 @@ public final class SessionServerEnd: Sendable {
             snapshot: found?.snapshot,
             findMethod: { [methods, isSynchronous] in methods.method($0, isSynchronous: isSynchronous) },
             budget: server.budget,
-            clock: server.clock
+            timer: server.timer
         )
         engine.attach(self)
         guard let kept, let store = configuration.store else { return }

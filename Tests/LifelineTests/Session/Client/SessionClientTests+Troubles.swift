@@ -102,7 +102,7 @@ extension SessionClientTests {
             let due = harness.clock.now + .milliseconds(20)
             try await until { harness.clock.nextWakeUp == due }
             harness.clock.advance(to: due)
-            try await until { client.engine.state.withLock { $0.armedDeadline } != due }
+            try await until { client.engine.state.withLock { $0.alarm?.deadline } != due }
             try await server.waitForAcknowledgement(of: 2)
         }
     }

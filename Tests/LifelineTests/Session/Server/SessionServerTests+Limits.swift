@@ -201,7 +201,7 @@ extension SessionServerTests {
             role: .server,
             options: SessionOptions(),
             details: SessionMachine.OpeningDetails(),
-            clock: ManualClock()
+            timer: SharedTimer(clock: ManualClock())
         )
         let credentials = SessionCredentials(id: SessionID(1, 2), token: SessionToken(3, 4))
         let refusal = engine.opened(by: hello, credentials, isResumed: false, opened.connection, as: 1) {
