@@ -339,7 +339,19 @@ let benchmarks: [Target] = [
         "LifelineFleetRedis",
         "LifelineMessages",
         .nioCore
-    )
+    ),
+    c("CHeap", path: "Benchmarks/Idle/CHeap"),
+    program(
+        "IdleBenchmarks",
+        path: "Benchmarks/Idle/IdleBenchmarks",
+        "CHeap",
+        "Lifeline",
+        "LifelineMessages",
+        "LifelineProtos",
+        .logging,
+        .nioCore,
+        .nioPosix
+    ),
 ]
 
 // MARK: - Tests/: one target for each of Sources/ and codegen/, and what they share

@@ -6,6 +6,7 @@ package final class Latch<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
         var waiters: [UInt64: Waiter] = [:]
+        var calls: [@Sendable (Value) -> Void] = []
         var lastID: UInt64 = 0
 
         mutating func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
@@ -28,14 +29,25 @@ package final class Latch<Value: Sendable>: Sendable {
     /// Opens the latch. The first value counts; true when it is this one.
     @discardableResult
     package func open(with value: Value) -> Bool {
-        let waiters: [UInt64: Waiter]? = state.withLockedValue { state in
+        let opened = state.withLockedValue { state -> (waiters: [UInt64: Waiter], calls: [@Sendable (Value) -> Void])? in
             if state.value != nil { return nil }
             state.value = value
-            defer { state.waiters = [:] }
-            return state.waiters
+            defer { (state.waiters, state.calls) = ([:], []) }
+            return (state.waiters, state.calls)
         }
-        for waiter in (waiters ?? [:]).values { waiter.resume() }
-        return waiters != nil
+        guard let opened else { return false }
+        for waiter in opened.waiters.values { waiter.resume() }
+        for call in opened.calls { call(value) }
+        return true
+    }
+
+    /// Calls `call` where the latch is opened, or here where it is open.
+    package func whenOpened(_ call: @escaping @Sendable (Value) -> Void) {
+        let value = state.withLockedValue { state in
+            if state.value == nil { state.calls.append(call) }
+            return state.value
+        }
+        if let value { call(value) }
     }
 
     /// The value, when the latch is open.

@@ -358,4 +358,5 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     }
 
     func waitUntilClosed() async -> ClosureReport { await closed.waitUninterrupted() }
+    func whenClosed(_ call: @escaping @Sendable () -> Void) { closed.whenOpened { _ in call() } }
 }

@@ -149,6 +149,10 @@ final class NIOTransportConnection: TransportConnection {
         await closed.waitUninterrupted()
     }
 
+    func whenClosed(_ call: @escaping @Sendable () -> Void) {
+        closed.whenOpened { _ in call() }
+    }
+
     private func flushSoon() {
         guard let loopExecutor else { return onLoop { $0.flush() } }
         loopExecutor.flush(handler)

@@ -87,6 +87,8 @@ final class SessionEngine: Sendable {
         var otherConnections: [UInt64: any TransportConnection] = [:]
         /// Messages of this side's that somebody waits for, by the machine's numbers.
         var messages: [UInt64: PendingMessage] = [:]
+        /// Told what becomes of the session. Weak, as it has the engine.
+        weak var owner: (any SessionOwner)?
         /// By the peer's numbers, from 1 on.
         var routes: [Route] = []
         /// Those that users have asked for, by method.
@@ -156,17 +158,11 @@ final class SessionEngine: Sendable {
     private let timer: SharedTimer
     /// Finds a server's method by its name; nil at a client, which has none.
     let findMethod: (@Sendable (String) -> ServerMethod?)?
-    /// The owner of the session. Weak, as it has the engine.
-    private let weakOwner: NIOLockedValueBox<WeakOwner>
     /// What all sessions of the server share; nil at a client.
     let budget: SharedSessionBudget?
     /// Opens when the owner has been told that the session is over.
     private let ended = Latch<Void>()
     let state: LockedBox<State>
-
-    private struct WeakOwner {
-        weak var owner: (any SessionOwner)?
-    }
 
     /// - Parameter snapshot: of the session at the server that had it; nil: it begins.
     init(
@@ -183,7 +179,6 @@ final class SessionEngine: Sendable {
         self.timer = timer
         self.findMethod = findMethod
         self.budget = budget
-        weakOwner = NIOLockedValueBox(WeakOwner())
         var machine =
             if let snapshot {
                 SessionMachine(snapshot, options: options)
@@ -202,12 +197,12 @@ final class SessionEngine: Sendable {
 
     /// Sets the owner of the session.
     func attach(_ owner: any SessionOwner) {
-        weakOwner.withLockedValue { $0.owner = owner }
+        state.withLock { $0.owner = owner }
     }
 
     var clock: any ClientClock { timer.clock }
 
-    var owner: (any SessionOwner)? { weakOwner.withLockedValue { $0.owner } }
+    var owner: (any SessionOwner)? { state.withLock { $0.owner } }
 
     var statistics: SessionStatistics {
         state.withLock { state in
@@ -283,13 +278,12 @@ final class SessionEngine: Sendable {
 
     private func runEffects() {
         while true {
-            let effects = state.withLock { state in
+            let (effects, owner) = state.withLock { state in
                 defer { state.effects = [] }
                 if state.effects.isEmpty { state.runsEffects = false }
-                return state.effects
+                return (state.effects, state.owner)
             }
             if effects.isEmpty { return }
-            let owner = owner
             for effect in effects { run(effect, owner) }
         }
     }

@@ -4,8 +4,8 @@ extension OutboundLog {
     /// Positions go on counting; a byte is at its position modulo the capacity. A frame never wraps: one that does not
     /// fit before the end of the buffer goes to the start.
     struct Storage: ~Copyable {
-        /// Enough for a few small messages.
-        private static let smallestCapacity = 512
+        /// Enough for a session that has one small call now and then.
+        private static let smallestCapacity = 128
         /// The capacity that an unused buffer may keep for good.
         private static let keptCapacity = 4 << 10
         /// The capacity that a buffer may keep until ``giveBackMemory()``, however few bytes are in use. New memory for

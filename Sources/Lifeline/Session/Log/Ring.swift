@@ -7,8 +7,8 @@ package struct Ring<Element: BitwiseCopyable>: ~Copyable {
     private static var keptCapacity: Int { 64 }
     /// How many elements an empty ring may keep memory for until `giveBackMemory`.
     private static var spareCapacity: Int { 8_192 }
-    /// Enough for a quiet connection.
-    private static var smallestCapacity: Int { 16 }
+    /// Enough for a session that has one call now and then.
+    private static var smallestCapacity: Int { 4 }
 
     /// The number of the first element, or of the next one if there is none.
     package private(set) var first: UInt64

@@ -221,13 +221,14 @@ extension SessionMachine {
         guard durability?.removing == nil else { return nil }
         var changes = SessionStoreChanges()
         // Of one that is over, only replies of handlers that have gone on.
-        changes.added = durability?.outbox.takeGroup(isLast: life.isOver, time)
-        if durability?.inbound.hasUnstored(isOver: life.isOver) == true || changes.added != nil {
+        let isOver = life.isOver
+        changes.added = durability?.outbox.takeGroup(isLast: isOver, time)
+        if durability?.inbound.hasUnstored(isOver: isOver) == true || changes.added != nil {
             let answered = durability?.outbox.answered ?? []
             durability?.inbound.takeUnstored(answering: answered, into: &changes)
         }
         let isDateDue = durability?.outbox.isDateDue == true
-        if !changes.isEmpty || life.isOver || isDateDue || durability?.outbox.isRemovalDue(now: now) == true {
+        if !changes.isEmpty || isOver || isDateDue || durability?.outbox.isRemovalDue(now: now) == true {
             changes.removed = durability?.outbox.takeRemovable() ?? []
         }
         changes.date = durability?.outbox.takeDate(time, isAdding: changes.added != nil)
@@ -265,10 +266,10 @@ extension SessionMachine {
     /// None of the changes was made.
     package mutating func commitFailed(now: MonotonicTime, into actions: inout [Action]) {
         let removing = durability?.removing.take() ?? []
-        let givesUp = durability?.givesUp == true
+        let (givesUp, isOver) = (durability?.givesUp == true, life.isOver)
         // Of a session that is over, the next one may have the groups.
-        durability?.outbox.removalFailed(life.isOver ? [] : removing, now: now)
-        if !life.isOver { durability?.outbox.dateFailed() }
+        durability?.outbox.removalFailed(isOver ? [] : removing, now: now)
+        if !isOver { durability?.outbox.dateFailed() }
         for message in durability?.outbox.groupFailed() ?? [] {
             if message.answers == nil {
                 actions.append(.messageEnded(number: message.waiter, .notStored))
@@ -279,7 +280,7 @@ extension SessionMachine {
             }
         }
         if givesUp { durability?.outbox.withdrawReplies() }
-        durability?.inbound.storingFailed(isGivenUp: givesUp, isOver: life.isOver)
+        durability?.inbound.storingFailed(isGivenUp: givesUp, isOver: isOver)
         durability?.retryDeadline = now + Durability.retryDelay
         endIfDone(now: now, into: &actions)
     }

@@ -139,8 +139,27 @@ package struct SessionMachine: ~Copyable {
     /// The limits of the peer; nil before the first session is open.
     package internal(set) var peerTerms: SessionTerms?
 
+    /// One or none. An array, so that a session without a store has no room for it, which would be 570 bytes.
+    private var durabilities: [Durability?] = []
     /// Nil without a store.
-    var durability: Durability?
+    var durability: Durability? {
+        _read {
+            if durabilities.isEmpty {
+                yield nil
+            } else {
+                yield durabilities[0]
+            }
+        }
+        _modify {
+            if durabilities.isEmpty {
+                var first: Durability?
+                yield &first
+                if first != nil { durabilities = [first] }
+            } else {
+                yield &durabilities[0]
+            }
+        }
+    }
     /// Whether it has a store that is not open yet: nobody knows what is left to be sent.
     var awaitsStore: Bool
     /// The peer's durable calls that are not begun.

@@ -30,6 +30,10 @@ final class HandlerWorkers: Sendable {
         var all: [ObjectIdentifier: Worker] = [:]
         /// Those without a request, and how each is woken.
         var idle: [(worker: Worker, waiter: Waiter)] = []
+        /// Whether those without a request are looked at before long.
+        var watchesIdle = false
+        /// How many requests have come since that began.
+        var requestCount = 0
         /// Where requests that come now are handled; nil: on the threads that Swift has for tasks.
         var executor: (any TaskExecutor)?
         /// Whether a worker was woken that has not looked at the queue yet.
@@ -42,6 +46,8 @@ final class HandlerWorkers: Sendable {
 
     /// How many tasks wait for requests: two, as one goes on where the other has to wait. Each takes up some 2 KiB.
     private static let idleLimit = 2
+    /// How long a session goes without requests before its tasks stop. A new one costs 1 µs.
+    private static let idleTime = Duration.seconds(10)
 
     private let state = NIOLockedValueBox(State())
 
@@ -56,6 +62,7 @@ final class HandlerWorkers: Sendable {
     func submit(_ request: InboundRequest, of session: SessionServerEnd, on executor: (any TaskExecutor)?) {
         let next = state.withLockedValue { state in
             state.queue.append(request.request.count, request)
+            state.requestCount += 1
             state.executor = executor
             return wake(&state)
         }
@@ -103,7 +110,7 @@ final class HandlerWorkers: Sendable {
                 await session.handle(request)
                 last = request.request.count
             case .wait:
-                await wait(worker)
+                await wait(worker, for: session)
                 last = nil
             case .stop(let isLast):
                 if isLast { session.handlersReturned() }
@@ -148,12 +155,35 @@ final class HandlerWorkers: Sendable {
         state.hasEnded && state.all.isEmpty && state.queue.isEmpty
     }
 
-    private func wait(_ worker: Worker) async {
+    private func wait(_ worker: Worker, for session: SessionServerEnd) async {
         await state.waitUninterrupted { state, waiter in
             guard state.queue.isEmpty || state.isWaking, waits(worker, state) else { return false }
             state.idle.append((worker, waiter))
+            watchIdle(&state, session.server.timer)
             return true
         }
+    }
+
+    /// Sees to it that idle tasks are looked at later.
+    private func watchIdle(_ state: inout State, _ timer: SharedTimer) {
+        if state.watchesIdle { return }
+        (state.watchesIdle, state.requestCount) = (true, 0)
+        _ = timer.run(at: timer.clock.now + Self.idleTime) { [weak self] in self?.stopIdle(timer) }
+    }
+
+    /// Stops the tasks that wait where no request has come for a while.
+    private func stopIdle(_ timer: SharedTimer) {
+        let idle = state.withLockedValue { state -> [(worker: Worker, waiter: Waiter)] in
+            state.watchesIdle = false
+            if state.requestCount > 0 {
+                if !state.idle.isEmpty { watchIdle(&state, timer) }
+                return []
+            }
+            for (worker, _) in state.idle { worker.isRetired = true }
+            defer { state.idle = [] }
+            return state.idle
+        }
+        for (_, waiter) in idle { waiter.resume() }
     }
 
     /// Nobody waits for the response to a request any more. Returns the request where its handler has not begun, and

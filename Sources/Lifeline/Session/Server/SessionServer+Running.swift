@@ -60,6 +60,16 @@ extension SessionServer {
             removal.cancel()
             await removal.value
         }
+        await waitUntilConnectionsAreOver()
+    }
+
+    private func waitUntilConnectionsAreOver() async {
+        let idle = Latch<Void>()
+        let isIdle = state.withLockedValue { state in
+            state.idle = idle
+            return state.connections.isEmpty
+        }
+        if !isIdle { await idle.waitUninterrupted() }
     }
 
     /// Removes what is stored for clients that have not come back for long, now and once a day.
@@ -81,15 +91,12 @@ extension SessionServer {
         } while (try? await clock.sleep(until: clock.now + .seconds(86_400))) != nil
     }
 
-    /// Stays until all connections are closed.
+    /// Stays until nobody is being let in any more.
     private func accept(on listener: Listener) async {
-        await withDiscardingTaskGroup { connections in
+        await withDiscardingTaskGroup { admissions in
             do {
                 while let opened = try await listener.nextConnection() {
-                    connections.addTask {
-                        await self.serve(opened)
-                        listener.releaseConnection()
-                    }
+                    admissions.addTask { await self.serve(opened) { listener.releaseConnection() } }
                 }
             } catch {
                 // Cancelled. Clients that were not let in need not be.

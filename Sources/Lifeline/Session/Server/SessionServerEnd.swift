@@ -8,7 +8,7 @@ internal import NIOConcurrencyHelpers
 /// The server's end of a session with one client. It goes on while connections come and go.
 public final class SessionServerEnd: Sendable {
     /// What names the session: 32 hexadecimal digits, chosen by the server.
-    public let id: String
+    public var id: String { "\(sessionID)" }
 
     /// The server that it is a session of. It lets go of the session when that is over.
     public let server: SessionServer
@@ -23,6 +23,8 @@ public final class SessionServerEnd: Sendable {
         var cancelsHandlers = false
         /// Whether services know it.
         var isTold = false
+        /// Nil: nothing was logged, as in most sessions.
+        var log: LimitedLog?
     }
 
     package let sessionID: SessionID
@@ -33,7 +35,6 @@ public final class SessionServerEnd: Sendable {
     let storeID: SessionStoreID?
     let methods: SessionMethods
     let interceptors: [any SessionServerInterceptor]
-    private let log: LimitedLog
     private let whenEnded: @Sendable (SessionID) -> Void
     private let workers = HandlerWorkers()
     private let allReturned = Latch<Void>()
@@ -53,17 +54,12 @@ public final class SessionServerEnd: Sendable {
     ) {
         sessionID = id
         storeID = kept?.client
-        self.id = "\(id)"
         self.server = server
         let configuration = server.configuration
         frameLimit = configuration.server.connection.sessionFrameLimit
         decodingOptions = configuration.server.connection.decodingOptions
         methods = server.methods
         interceptors = server.interceptors
-        var logger = server.logger
-        logger[metadataKey: "session"] = "\(id)"
-        let clock = server.clock
-        log = .ofSession(logger) { clock.now }
         self.whenEnded = whenEnded
         state = NIOLockedValueBox(State(description: description))
         // Interceptors wait, and the threads that Swift has for tasks are not those that read.
@@ -80,14 +76,28 @@ public final class SessionServerEnd: Sendable {
         engine.attach(self)
         guard let kept, let store = configuration.store else { return }
         engine.use(
-            SessionEngine.Store(store: store, peer: kept.client) { [log] error in
-                log.logger.warning("The store failed", metadata: ["error": "\(error)"])
+            SessionEngine.Store(store: store, peer: kept.client) { [weak self] error in
+                self?.logger.warning("The store failed", metadata: ["error": "\(error)"])
             },
             kept.durability
         )
     }
 
-    var logger: Logger { log.logger }
+    var logger: Logger {
+        state.withLockedValue { state in
+            if let log = state.log { return log.logger }
+            var logger = server.logger
+            logger[metadataKey: "session"] = "\(sessionID)"
+            let log = LimitedLog.ofSession(logger) { [clock = server.clock] in clock.now }
+            state.log = log
+            return log.logger
+        }
+    }
+
+    /// Most servers write no such lines, and their sessions need no log.
+    private func debug(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata = [:]) {
+        if server.logger.logLevel <= .debug { logger.debug(message, metadata: metadata()) }
+    }
 
     /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and
     /// another session may have the name by now.
@@ -170,7 +180,7 @@ extension SessionServerEnd {
 
     /// It has come from another server, and is kept whether or not its client is still there.
     func arrived() {
-        logger.debug("The session has come from another server")
+        debug("The session has come from another server")
         tellServices()
     }
 
@@ -235,7 +245,7 @@ extension SessionServerEnd {
             return state.taskCount == 0
         }
         guard isOver else { return }
-        log.logLeftOutCounts()
+        state.withLockedValue { $0.log }?.logLeftOutCounts()
         allReturned.open(with: ())
     }
 }
@@ -275,14 +285,14 @@ extension SessionServerEnd: SessionOwner {
     func received(_ event: SessionEngineEvent) {
         switch event {
         case .opened(_, let isResumed):
-            logger.debug("The session was opened", metadata: ["resumed": "\(isResumed)"])
+            debug("The session was opened", ["resumed": "\(isResumed)"])
             tellServices()
             server.configuration.whenOpened(self, isResumed)
         case .peerViolated(let message):
             logger.warning("The client broke the rules of sessions", metadata: ["error": "\(message.escaped())"])
         case .ended(let end, let inDoubt):
             let reason = end.isFailure ? SessionError(end) : nil
-            logger.debug("The session is over", metadata: reason.map { ["reason": "\($0.message)"] } ?? [:])
+            debug("The session is over", reason.map { ["reason": "\($0.message)"] } ?? [:])
             if end.dropsWork { cancelHandlers() }
             // First, so that nobody finds it any more.
             whenEnded(sessionID)

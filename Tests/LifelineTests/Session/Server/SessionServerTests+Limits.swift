@@ -173,11 +173,13 @@ extension SessionServerTests {
     @Test func aClientThatComesBackToAServerThatGoesAwayIsTold() async throws {
         try await withServer(echo) { server, _ in
             let (opened, client) = try await connect()
-            let serving = Task { await server.serve(opened) }
+            let over = Latch<Void>()
+            let serving = Task { await server.serve(opened) { over.open(with: ()) } }
             try client.send(hello())
             let welcome = try await client.next().welcome
             client.peer.close(nil)
             await serving.value
+            await over.waitUninterrupted()
             let (other, second) = try await connect()
             let servingAgain = Task { await server.serve(other) }
             try await until { server.state.withLockedValue { $0.connections.count == 1 } }

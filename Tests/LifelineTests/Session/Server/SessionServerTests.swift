@@ -43,6 +43,36 @@ import Testing
         }
     }
 
+    /// Its tasks stop when no request has come for 10 s, and others take their place.
+    @Test func aSessionHandlesRequestsAfterAQuietTime() async throws {
+        let echo = SessionMethod.unary("t.T/Echo") { (message: TestMessage, _) async throws in
+            await Task.yield()
+            return message
+        }
+        try await withServer(echo) { server, clock in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            var serial: UInt32 = 0
+            func ask() async throws {
+                serial += 1
+                try await client.ask("t.T/Echo", serial: serial)
+                #expect(try await client.next().urgentResponse.serial == serial)
+            }
+            try await ask()
+            for isQuiet in [false, true, true] {
+                let end = clock.now + .seconds(10)
+                try await until { clock.nextWakeUp == end }
+                if !isQuiet { try await ask() }
+                clock.advance(to: end)
+                if isQuiet {
+                    // Nothing waits that would have to be looked at.
+                    try await until { clock.nextWakeUp == nil }
+                    try await ask()
+                }
+            }
+        }
+    }
+
     @Test func anOvertakenHelloCostsItsOwnConnectionAlone() async throws {
         try await withServer(echo) { server, _ in
             let first = try await RawSessionClient.connect(to: server)
