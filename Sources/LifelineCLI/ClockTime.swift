@@ -23,7 +23,7 @@ func decimal(_ number: Double, places: Int) -> String {
     return "\(scaled / scale).\(padded(scaled % scale, to: places))"
 }
 
-/// A number with zeros in front.
+/// Returns a number with leading zeros.
 func padded(_ number: Int, to width: Int) -> String {
     String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
 }
