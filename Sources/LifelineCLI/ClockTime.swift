@@ -16,7 +16,7 @@ extension timespec {
     }
 }
 
-/// A number with so many digits behind the point, at least one.
+/// Returns a number with this many decimals, at least one.
 func decimal(_ number: Double, places: Int) -> String {
     let scale = (1...places).reduce(1) { scale, _ in scale * 10 }
     let scaled = Int((number * Double(scale)).rounded())
