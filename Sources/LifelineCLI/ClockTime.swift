@@ -7,7 +7,7 @@ extension timespec {
         return time
     }
 
-    /// The time of day here: 14:03:12.123.
+    /// The local time of day: 14:03:12.123.
     var clockTime: String {
         var (seconds, calendar) = (tv_sec, tm())
         localtime_r(&seconds, &calendar)
