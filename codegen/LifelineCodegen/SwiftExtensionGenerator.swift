@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes the properties that a file's extensions have in the messages that they extend, and a registry of them.
+/// Writes the properties for a file's extensions in the messages that they extend, and a registry of the extensions.
 struct SwiftExtensionGenerator {
     private let file: FileDescriptor
     private let schema: Schema

@@ -1,7 +1,7 @@
 internal import SwiftProtobufPluginLibrary
 
 extension SwiftServiceGenerator {
-    /// Writes the struct with a method for each of the service's, and a property for each of its pushes.
+    /// Writes the struct with a method for each of the service's calls, and a property for each of its pushes.
     func printClient(to printer: inout SourcePrinter) {
         let pushes = methods.filter { $0.shape == .serverPush }
         printComments(comments, "A client of `\(service.fullName)`.", to: &printer)
@@ -52,8 +52,8 @@ extension SwiftServiceGenerator {
         printer.print("}")
     }
 
-    /// The stored property. One that is deprecated could not be set without a warning, so another stands behind it,
-    /// with a name that no method's can become.
+    /// The stored property. Setting a deprecated one would cause a warning, so there is another one for storage, with a
+    /// name that no method can have.
     private func storage(of push: ServiceMethod) -> String {
         push.isDeprecated ? "_\(push.name.withoutBackticks)_pushes" : push.name
     }
@@ -213,7 +213,8 @@ extension SwiftServiceGenerator {
         "_ send: @Sendable @escaping (\(writer(input(method)))) async throws -> Swift.Void"
     }
 
-    /// The generic parameter for what `receive` returns. It hides types of its name, so the method's own have another.
+    /// The generic parameter for the result of `receive`. It hides types with its name, so it avoids those of the
+    /// method.
     private func nameOfResult(of method: ServiceMethod) -> String {
         let used = [input(method), output(method)].compactMap { $0.split(separator: ".").first }
         var name = "Result"
