@@ -19,7 +19,7 @@ public import LifelineMessages
 /// A slow method delays the calls after it and, through back-pressure, the peer. It does not delay the connection or
 /// its heartbeat. All methods do nothing by default.
 public protocol ClientDelegate<Received>: Sendable {
-    /// What the client receives.
+    /// The type of received messages.
     associatedtype Received: DelimitedMessage
 
     /// A connection is open.

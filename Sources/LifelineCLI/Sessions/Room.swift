@@ -49,7 +49,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         self.printLine = printLine
     }
 
-    // MARK: Who is there
+    // MARK: Visitors
 
     func joined(_ session: SessionServerEnd) {
         let mailbox = NewsMailbox(session)
@@ -64,7 +64,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         printLine("\(session.visitorName.escaped()) left\(status)")
     }
 
-    // MARK: What they ask
+    // MARK: Calls
 
     func echo(
         _ request: Sample_Room_V1_EchoRequest,

@@ -432,7 +432,7 @@ extension PresenceMachine {
         (isReady, becameReady) = (true, true)
     }
 
-    // MARK: What watchers see
+    // MARK: Reports to watchers
 
     /// Notes that one more node has a member.
     private mutating func arrived(_ member: GroupMember, _ name: ExactName) {

@@ -65,7 +65,7 @@ package struct SessionLife: Sendable {
     /// A connection that no longer carries a session. Its peer was told so, and has until the deadline to end its side.
     private struct Parting {
         let deadline: MonotonicTime
-        /// What to do if it does not.
+        /// How to close the connection otherwise.
         let closing: SessionClosing
     }
 

@@ -252,7 +252,7 @@ extension SessionMachine {
         }
     }
 
-    // MARK: What was consumed
+    // MARK: Processed messages
 
     /// Notes that received pushes or parts were processed.
     package mutating func finish(_ receipt: Receipt, now: MonotonicTime) {

@@ -209,7 +209,7 @@ extension SessionMachine {
         if let deadline = heldCalls.deadline, deadline <= now { heldCalls.deadline = nil }
     }
 
-    // MARK: What the store is to do
+    // MARK: Tasks for the store
 
     /// Returns the next task for the store, if any. Two of different kinds may be under way.
     package mutating func takeStoreWork(_ time: StoreTime) -> StoreWork? {
