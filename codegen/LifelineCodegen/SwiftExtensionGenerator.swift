@@ -37,7 +37,7 @@ struct SwiftExtensionGenerator {
             printer.print(
                 "/// Whether `\(names.name)` is set.",
                 "\(context.modifier)var \(names.has): \(context.standard("Bool")) { hasExtension(\(typeName).self) }",
-                "/// Forgets `\(names.name)`; it then reads as its default.",
+                "/// Clears `\(names.name)`. It then reads as its default.",
                 "\(context.modifier)mutating func \(names.clear)() { clearExtension(\(typeName).self) }"
             )
         }

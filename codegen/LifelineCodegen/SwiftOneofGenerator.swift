@@ -43,7 +43,7 @@ struct SwiftOneofGenerator {
             )
         }
         printer.print("}", "")
-        printer.print("/// What `\(property)` can hold.")
+        printer.print("/// The possible values of `\(property)`.")
         printer.print(
             "\(context.modifier)enum \(type): \(context.standard("Hashable")), \(context.standard("Sendable")) {"
         )

@@ -82,7 +82,7 @@ struct SwiftProperty {
         printer.print(
             "/// Whether `\(swift.name)` is set.",
             "\(context.modifier)var \(swift.has): \(context.standard("Bool")) { \(isPresent) }",
-            "/// Forgets `\(swift.name)`; it then reads as its default.",
+            "/// Clears `\(swift.name)`. It then reads as its default.",
             "\(context.modifier)mutating func \(swift.clear)() { \(clearing) }"
         )
     }

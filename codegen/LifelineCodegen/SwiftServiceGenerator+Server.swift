@@ -89,7 +89,7 @@ extension SwiftServiceGenerator {
         printer.print("\(context.modifier)struct \(names.pushes): Sendable {")
         printer.withIndentation { printer in
             printer.print(
-                "/// The session that it is pushed to.",
+                "/// The session of the client that receives the pushes.",
                 "\(context.modifier)let session: \(session("SessionServerEnd"))",
                 "",
                 "/// Pushes to the client of `session`.",

@@ -64,9 +64,9 @@ struct SwiftServiceGenerator {
     /// Qualified, because any imported module may have a message with its name.
     static let duration = "Swift.Duration"
 
-    static let metadataComment = "  - metadata: what travels beside the message. Default: nothing."
+    static let metadataComment = "  - metadata: sent with the message. Default: none."
     static let deliveryComment =
-        "  - delivery: what is promised of the message. Default: as the session's configuration says."
+        "  - delivery: the guarantees for the message. Default: as in the session's configuration."
     static let stageComment =
-        "  - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted."
+        "  - stage: whether to wait until the message is accepted or processed. Default: accepted."
 }
