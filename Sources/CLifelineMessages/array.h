@@ -19,8 +19,8 @@ static inline void *_Nullable lifeline_first_elements(LifelineArena *arena, size
     return header + 1;
 }
 
-// Room for `more` elements behind those that the field has. The caller raises the count once the elements are stored.
-// NULL when the arena's budget is exhausted.
+// Room for `more` elements after those in the field. The caller raises the count when the elements are stored. NULL
+// when the arena's budget is exhausted.
 void *_Nullable lifeline_append(LifelineArena *arena, void *message, const LifelineField *field, size_t more);
 
 LIFELINE_ASSUME_NONNULL_END

@@ -17,7 +17,7 @@ enum {
     ROW_7 = 1 << 4,  // p to z
 };
 
-// The values of sixteen letters. Those that are none are not zero in `*others`.
+// The values of sixteen letters. Other characters are not zero in `*others`.
 LIFELINE_VECTOR static inline LifelineVector lifeline_base64_values(LifelineVector letters, LifelineVector *others) {
     enum { UP_TO_A = ROW_5 | ROW_7 };
     const LifelineVector by_high = {0, 0, ROW_2, ROW_3, ROW_4, ROW_5, ROW_4, ROW_7, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -48,7 +48,7 @@ LIFELINE_VECTOR static inline LifelineVector lifeline_join_six_bits(LifelineVect
     return lifeline_look_up((LifelineVector)fours, order);
 }
 
-// Decodes `count` letters, a multiple of sixteen. False when some are none.
+// Decodes `count` letters, a multiple of sixteen. False if some characters are not such letters.
 LIFELINE_VECTOR static bool lifeline_decode_base64_by_vectors(const uint8_t *text, size_t count, uint8_t *place) {
     LifelineVector others = {0};
     for (; count > 0; text += sizeof others, count -= sizeof others, place += 12) {

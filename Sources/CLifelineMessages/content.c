@@ -6,7 +6,7 @@
 
 const LifelineMessageTable *lifeline_find_by_url(const LifelineTypes *types, const uint8_t *url, size_t count) {
     if (types->find_message == NULL) return NULL;
-    // The name stands behind the last slash, and there is one.
+    // There is a slash, and the name is after the last one.
     size_t start = count;
     while (start > 0 && url[start - 1] != '/') start -= 1;
     if (start == 0 || start == count) return NULL;

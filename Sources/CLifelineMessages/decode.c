@@ -48,7 +48,7 @@ void *lifeline_message_parse(
     size_t size, const LifelineDecodeOptions *options, LifelineFailure *failure) {
     lifeline_arena_init(arena, memory, size, count / 4);
     arena->budget = options->budget;
-    // Both fit, in the size of lifeline_message_parse_size. The root stands directly behind the copy of the input.
+    // Both fit, in the size of lifeline_message_parse_size. The root is directly after the copy of the input.
     _Static_assert(
         sizeof(ProtobufCMessage) >= LIFELINE_INPUT_SLOP,
         "The root, which begins with a ProtobufCMessage, is what is readable behind the input.");

@@ -27,13 +27,13 @@ static size_t count_varints(LifelineInput payload) {
     size_t count = 0;
     const uint8_t *next = payload.next;
     for (; payload.end - next > 8; next += 8) count += count_last_bytes(lifeline_load_scalar(next, 8));
-    // Shifts out the bytes behind the payload, so that they count as bytes whose top bit is set.
+    // Shifts out the bytes after the payload, so that they count as bytes whose top bit is set.
     uint64_t rest = ~lifeline_load_scalar(next, 8) << (64 - 8 * (payload.end - next));
     return count + count_last_bytes(~rest);
 }
 
 // Reads varints into elements, up to one of more than eight bytes or one that the payload cuts off. `payload` is then
-// what is left. Returns the place behind the last element.
+// what is left. Returns the place after the last element.
 LIFELINE_ALWAYS_INLINE uint8_t *decode_varints(LifelineInput *payload, int type, uint8_t *place) {
     const uint8_t *next = payload->next;
     while (next != payload->end) {
@@ -51,7 +51,7 @@ LIFELINE_ALWAYS_INLINE uint8_t *decode_varints(LifelineInput *payload, int type,
     return place;
 }
 
-// The same for the field's type, of those that are read alike.
+// The same for the field's type, among types that are read in the same way.
 static uint8_t *decode_short_varints(LifelineInput *payload, const LifelineField *field, uint8_t *place) {
     switch (field->type) {
         case LIFELINE_TYPE_BOOL:

@@ -7,7 +7,7 @@
 // over two bytes, a full array, an error) to `decode_any`, without a visible change; that reads the field again by the
 // plain path. So every error is found and reported in one place.
 //
-// Invariant: next <= end. Up to LIFELINE_INPUT_SLOP bytes behind the end may be loaded, but are never stored.
+// Invariant: next <= end. Up to LIFELINE_INPUT_SLOP bytes after the end may be loaded, but are never stored.
 #include "decoder.h"
 
 #if defined(LIFELINE_HAS_TAIL_CALLS)
@@ -83,7 +83,7 @@ bool lifeline_decode_fields_with_tail_calls(
 
 // MARK: Values
 
-// Text that is not all ASCII: a kind for this file only, which stands in no table.
+// Text that is not all ASCII: a kind only for this file, which is not in tables.
 enum { LIFELINE_KIND_LETTERS = LIFELINE_KIND_MESSAGE + 1 };
 
 typedef struct Value {
@@ -117,7 +117,7 @@ LIFELINE_ALWAYS_INLINE size_t value_size(int kind) {
     return lifeline_type_size(type_of(kind));
 }
 
-// These return the place behind the value, or NULL to leave the field to decode_any.
+// These return the place after the value, or NULL to leave the field to decode_any.
 
 LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable read_varint(const uint8_t *next, const uint8_t *end, uint64_t *value) {
     if (*next < 0x80) {
@@ -209,7 +209,7 @@ LIFELINE_ALWAYS_INLINE void count_element(uint8_t *message, uint64_t entry) {
     memcpy(quantifier_place(message, entry), &count, sizeof count);
 }
 
-// Reads a field and stores it. Returns the place behind it, or NULL, with nothing changed, to leave it to decode_any.
+// Reads a field and stores it. Returns the place after it, or NULL, with nothing changed, to leave it to decode_any.
 LIFELINE_ALWAYS_INLINE const uint8_t *_Nullable decode_value(
     int kind, int shape, const uint8_t *value_start, const uint8_t *end, uint8_t *message, LifelineArena *arena,
     uint64_t entry) {

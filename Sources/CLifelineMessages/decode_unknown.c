@@ -1,9 +1,9 @@
 // Skips fields that a table does not know, and keeps them so that they can be written again.
 //
-// One ProtobufCMessageUnknownField stands for a run of fields that follow each other in the input. Its tag and wire
-// type are those of the first field, its data are all bytes from behind that tag to the end of the run. Writing the tag
-// and then the data, as libprotobuf-c does too, restores the run. So a run costs one record, however many fields it
-// has, and a group is kept like any other field.
+// One ProtobufCMessageUnknownField is a run of fields that follow each other in the input. Its tag and wire type are
+// those of the first field, its data are all bytes after that tag to the end of the run. Writing the tag and then the
+// data, as libprotobuf-c does too, restores the run. So a run costs one record, however many fields it has, and a group
+// is kept like any other field.
 #include "arena.h"
 #include "decoder.h"
 #include "lifeline_array.h"
@@ -72,7 +72,7 @@ static bool is_kept(
            && types->find_extension(types->context, scope->table, field.extension_tag >> 3, NULL, 0) != NULL;
 }
 
-// Keeps the field whose tag stands at `start` and whose data ends at `end`. When the data of the last record ends at
+// Keeps the field whose tag is at `start` and whose data ends at `end`. When the data of the last record ends at
 // `start`, that record grows by the field. But not by one whose tag is longer than necessary: the tag of a record is
 // written anew, in its shortest form, and the output must not depend on whether two fields happen to touch.
 static LifelineStep store(

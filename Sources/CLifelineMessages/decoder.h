@@ -32,7 +32,7 @@ typedef bool LifelineDecodeFields(
 // One call of lifeline_message_decode.
 struct LifelineDecoder {
     LifelineArena *arena;
-    uint32_t depth;  // how many messages and groups may still stand inside each other
+    uint32_t depth;  // how many messages and groups may still be nested
     bool accept_malformed_text;
     const LifelineTypes *_Nullable kept_extensions;  // as in LifelineDecodeOptions
     LifelineDecodeFields *decode_fields;  // how submessages are read
@@ -52,7 +52,7 @@ typedef struct LifelineScope {
 // The outcome of reading a field whose number the table knows.
 typedef enum LifelineStep {
     LIFELINE_STEP_FAILED,   // the failure has its status; lifeline_decode_field adds where it happened
-    LIFELINE_STEP_STORED,   // the input stands behind the field
+    LIFELINE_STEP_STORED,   // the input is after the field
     LIFELINE_STEP_UNKNOWN,  // nothing was stored: the field belongs to the unknown ones
 } LifelineStep;
 
@@ -135,7 +135,7 @@ bool lifeline_sort_maps(LifelineDecoder *decoder);
 
 // MARK: Unknown fields
 
-// How deep groups may stand in what lifeline_is_message takes for a message.
+// How deep groups may be nested in bytes that lifeline_is_message accepts as a message.
 enum { LIFELINE_GROUP_DEPTH = 100 };
 
 // Whether the input is a message of some type: well-formed fields, whatever they mean.

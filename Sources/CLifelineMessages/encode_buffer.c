@@ -1,6 +1,6 @@
 // The buffer that messages are encoded into.
 //
-// Invariant: the bytes that are written so far stand at its end, and keep their distance from it when it grows.
+// Invariant: the bytes that are written so far are at its end, and keep their distance from it when it grows.
 #include <stdlib.h>
 
 #include "encoder.h"

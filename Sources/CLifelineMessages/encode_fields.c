@@ -240,7 +240,7 @@ HANDLER put_elements(PARAMETERS) {
     CONTINUE();
 }
 
-// For maps too, whose presence is stored alike.
+// Also for maps, whose presence is stored in the same way.
 HANDLER put_repeated(PARAMETERS) {
     if (!lifeline_is_present_as(LIFELINE_PRESENCE_REPEATED, 0, field, message)) CONTINUE();
     CONTINUE_WITH(put_elements);

@@ -21,7 +21,7 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 typedef struct LifelineWriter {
     uint8_t *memory;  // the buffer's start, and end
     uint8_t *end;
-    uint32_t depth;   // how many messages may still stand inside each other
+    uint32_t depth;   // how many messages may still be nested
     LifelineEncoder *encoder;
     size_t held;      // bytes that the encoder held before this message
     LifelineFailure *failure;
@@ -64,7 +64,7 @@ uint8_t *_Nullable lifeline_put_message(
 uint8_t *_Nullable lifeline_put_repeated(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *message);
 
-// Writes a submessage behind its length.
+// Writes a submessage after its length.
 uint8_t *_Nullable lifeline_put_submessage(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *value);
 
@@ -152,7 +152,7 @@ static inline void lifeline_copy_short(uint8_t *to, const uint8_t *_Nullable fro
     }
 }
 
-// Writes a string of at most LIFELINE_SHORT_STRING bytes behind its length. Needs LIFELINE_ROOM_FOR_SHORT_STRING bytes
+// Writes a string of at most LIFELINE_SHORT_STRING bytes after its length. Needs LIFELINE_ROOM_FOR_SHORT_STRING bytes
 // of room.
 static inline uint8_t *lifeline_put_short_string(uint8_t *place, ProtobufCBinaryData bytes) {
     place -= bytes.len;
@@ -161,7 +161,7 @@ static inline uint8_t *lifeline_put_short_string(uint8_t *place, ProtobufCBinary
     return place;
 }
 
-// All types of numbers, as DO(type, name). Types that are written alike share the name of one of them.
+// All types of numbers, as DO(type, name). Types with the same encoding share the name of one of them.
 #define LIFELINE_FOR_EACH_NUMBER_TYPE(DO)                                                 \
     DO(BOOL, BOOL) DO(UINT32, UINT32) DO(INT32, INT32) DO(ENUM, INT32) DO(SINT32, SINT32) \
     DO(SINT64, SINT64) DO(INT64, UINT64) DO(UINT64, UINT64)                               \

@@ -11,7 +11,7 @@ static uint32_t number_of(const LifelineExtension *extension) { return extension
 
 // MARK: Finding
 
-// Extensions stand in sorted runs, so that adding one need not move all that have higher numbers. The sizes of the runs
+// Extensions are in sorted runs, so that adding one need not move all that have higher numbers. The sizes of the runs
 // are the powers of two that add up to the count, the largest first. An array that is sorted as a whole has such runs,
 // too.
 static size_t size_of_last_run(size_t count) { return count & (0 - count); }
@@ -168,7 +168,7 @@ static bool append_item(LifelineText *text, const LifelineUnknownField *field) {
            && lifeline_text_append(text, field->value, field->count) && lifeline_text_append(text, &close, 1);
 }
 
-// Appends an extension as it stands in a message that has items in place of fields.
+// Appends an extension in the form for a message that has items in place of fields.
 static bool append_items(LifelineText *text, const uint8_t *bytes, size_t count) {
     LifelineUnknownFields fields = lifeline_encoded_fields(bytes, count);
     LifelineUnknownField field;
@@ -356,7 +356,7 @@ typedef struct ExtensionCheck {
 
 static bool check_message(ExtensionCheck *check, const LifelineMessageTable *table, const void *message);
 
-// Checks what stands in the values of a field.
+// Checks the content of a field's values.
 static bool check_values(ExtensionCheck *check, const LifelineField *field, const void *message) {
     size_t count;
     const uint8_t *values = lifeline_values(field, message, &count);

@@ -81,7 +81,7 @@ static inline void lifeline_store_pointer(void *value, void *_Nullable pointer) 
     memcpy(value, &pointer, sizeof pointer);
 }
 
-// The submessage at `value`, to be read: the default instance when there is none.
+// The submessage at `value`, for reading; the default instance if there is none.
 static inline const void *lifeline_load_message(const LifelineField *field, const void *value) {
     const void *message = lifeline_load_pointer(value);
     return message == NULL ? field->message->default_instance : message;

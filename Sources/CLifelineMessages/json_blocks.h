@@ -1,5 +1,5 @@
-// Looks at sixteen bytes of text at a time, for what does not stand for itself in a string of JSON. Processors without
-// these instructions have no LIFELINE_JSON_BLOCKS, and look at each byte.
+// Looks at sixteen bytes of text at a time, for bytes that must be escaped, or end a string of JSON. Processors
+// without these instructions have no LIFELINE_JSON_BLOCKS, and look at each byte.
 #ifndef LIFELINE_JSON_BLOCKS_H
 #define LIFELINE_JSON_BLOCKS_H
 
@@ -20,7 +20,7 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// Whether a byte stands for itself in a string.
+// Whether a byte needs no escape in a string.
 static inline bool lifeline_json_is_plain(uint8_t byte) { return byte >= 0x20 && byte != '"' && byte != '\\'; }
 
 #if defined(LIFELINE_JSON_BLOCKS)
@@ -54,7 +54,7 @@ static inline uint64_t lifeline_json_bits(LifelineJSONBlock block) {
 static inline bool lifeline_json_is_ascii(LifelineJSONBlock block) { return vmaxvq_u8(block) < 0x80; }
 #endif
 
-// The bits of those bytes that do not stand for themselves in a string.
+// The bits of the bytes that need an escape in a string.
 static inline uint64_t lifeline_json_special(LifelineJSONBlock block) {
     return lifeline_json_bits((LifelineJSONBlock)((block == '"') | (block == '\\') | (block < 0x20)));
 }
@@ -66,8 +66,8 @@ static inline size_t lifeline_json_first(uint64_t bits) {
 
 #endif
 
-// The first byte from `next` on that does not stand for itself in a string, or the end. `*is_ascii` becomes false when
-// there may be others than ASCII before it. What stands between `start` and `next` can be read.
+// The first byte from `next` on that needs an escape in a string, or the end. `*is_ascii` becomes false when
+// there may be others than ASCII before it. The bytes between `start` and `next` can be read.
 static inline const uint8_t *lifeline_json_skip_plain(
     const uint8_t *start, const uint8_t *next, const uint8_t *end, bool *is_ascii) {
 #if defined(LIFELINE_JSON_BLOCKS)
@@ -80,7 +80,7 @@ static inline const uint8_t *lifeline_json_skip_plain(
         if (special != 0) break;
     }
     if (special == 0 && next != end && end - start >= LIFELINE_JSON_BLOCK) {
-        // The last block, of which some bytes stand before `next`.
+        // The last block, of which some bytes are before `next`.
         LifelineJSONBlock block = lifeline_json_block(end - LIFELINE_JSON_BLOCK);
         all |= block;
         special = lifeline_json_special(block) >> LIFELINE_JSON_BITS * (LIFELINE_JSON_BLOCK - (end - next));

@@ -11,11 +11,10 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// How many of eight bytes, the first one lowest, are digits before the first one that is none. They become their
-// values.
+// How many of eight bytes, the first one lowest, are digits before the first other byte. They become their values.
 static inline size_t lifeline_digit_prefix(uint64_t *eight) {
     *eight ^= 0x3030303030303030;
-    // The top bit of each byte over 9, up to the first one: a carry can only spoil those behind it.
+    // The top bit of each byte over 9, up to the first one: a carry can only spoil those after it.
     uint64_t others = (*eight | (*eight + 0x7676767676767676)) & 0x8080808080808080;
     return others == 0 ? 8 : (size_t)__builtin_ctzll(others) / 8;
 }
@@ -37,10 +36,10 @@ static inline uint64_t lifeline_some_digits(const uint8_t *next, const uint8_t *
         memcpy(&eight, next, (size_t)(end - next));
     }
     *count = lifeline_digit_prefix(&eight);
-    return *count == 0 ? 0 : lifeline_eight_digits(eight << (64 - 8 * *count));  // behind zeros
+    return *count == 0 ? 0 : lifeline_eight_digits(eight << (64 - 8 * *count));  // after zeros
 }
 
-// Reads digits. Returns the first byte behind them, or NULL when the number has more than 64 bits.
+// Reads digits. Returns the first byte after them, or NULL if the number has more than 64 bits.
 static inline const uint8_t *_Nullable lifeline_read_digits(
     const uint8_t *next, const uint8_t *end, uint64_t *number) {
     static const uint32_t powers_of_ten[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};

@@ -268,7 +268,7 @@ static inline bool is_same_name(const uint8_t *left, const uint8_t *right, size_
     return count == 0 || *left == *right;
 }
 
-// Takes the key of the field at `index` and the colon behind it, if they come next.
+// Takes the key of the field at `index` and the colon after it, if they come next.
 static inline bool take_key(LifelineJSONInput *input, const LifelineMessageTable *table, uint32_t index) {
     LifelineName name = table->names.names[2 * index + 1];
     const uint8_t *next = input->next;
@@ -466,7 +466,7 @@ static bool parse_repeated_field(LifelineJSONParser *parser, const LifelineField
                                                     : lifeline_json_parse_elements(parser, field, message);
 }
 
-// Reads a member of an object as the field's value. Null stands for a field that is absent.
+// Reads a member of an object as the field's value. Null means that the field is absent.
 LIFELINE_ALWAYS_INLINE bool parse_field(LifelineJSONParser *parser, const LifelineField *field, void *message) {
     if (lifeline_is_repeated(field)) return parse_repeated_field(parser, field, message);
     bool may_be_null = lifeline_json_peek(&parser->input) == 'n' && !holds_null(field);
@@ -482,13 +482,13 @@ LIFELINE_ALWAYS_INLINE bool parse_field(LifelineJSONParser *parser, const Lifeli
 // The fields of a message that have come.
 typedef struct SeenFields {
     uint64_t first;              // a bit for each of the first 64
-    uint64_t *_Nullable others;  // of those behind them, once one has come
+    uint64_t *_Nullable others;  // of those after them, when one has been read
     LifelineExtensions extensions;
     bool type;                   // "@type" of a google.protobuf.Any
     uint32_t guess;              // the index of the field that probably comes next
 } SeenFields;
 
-// The word with the bit of a field behind the first 64; NULL when there is no memory.
+// The word with the bit of a field after the first 64; NULL if there is no memory.
 static uint64_t *_Nullable seen_word(
     LifelineJSONParser *parser, SeenFields *seen, const LifelineMessageTable *table, size_t index) {
     if (seen->others == NULL) {
@@ -500,7 +500,7 @@ static uint64_t *_Nullable seen_word(
     return &seen->others[index / 64 - 1];
 }
 
-// Notes that a field has come; fails when it came before.
+// Notes that a field has been read. Fails if it was read before.
 static inline bool note_field(
     LifelineJSONParser *parser, SeenFields *seen, const LifelineMessageTable *table, size_t index) {
     uint64_t *word = index < 64 ? &seen->first : seen_word(parser, seen, table, index);

@@ -13,8 +13,8 @@ typedef struct LifelineJSONParser {
     LifelineArena *arena;
     const LifelineJSONParseOptions *options;
     LifelineFailure *failure;
-    uint32_t depth;     // how many objects and arrays may still stand inside each other
-    uint32_t messages;  // how many messages may: the same text may stand for more of them than it has brackets
+    uint32_t depth;     // how many objects and arrays may still be nested
+    uint32_t messages;  // how many messages may: a text may have more of them than brackets
     size_t search_left;  // how many bytes may still be read twice: see find_type in json_parse_any.c
 } LifelineJSONParser;
 
@@ -28,7 +28,7 @@ typedef enum LifelineJSONStep {
 // Fails at the given place. Returns false.
 bool lifeline_json_fail_at(LifelineJSONParser *parser, LifelineStatus status, const uint8_t *_Nullable place);
 
-// Fails where the input stands. Returns false.
+// Fails at the place of the input. Returns false.
 static inline bool lifeline_json_fail(LifelineJSONParser *parser, LifelineStatus status) {
     return lifeline_json_fail_at(parser, status, parser->input.next);
 }
@@ -61,10 +61,10 @@ static inline bool lifeline_json_enter(LifelineJSONParser *parser) {
     return true;
 }
 
-// Reads a string, without escapes: it stands in the input, or in the arena.
+// Reads a string, without escapes: it is in the input, or in the arena.
 bool lifeline_json_parse_string(LifelineJSONParser *parser, LifelineJSONString *string);
 
-// Reads the key of an object's member and the colon behind it.
+// Reads the key of an object's member and the colon after it.
 bool lifeline_json_parse_key(LifelineJSONParser *parser, LifelineJSONString *key);
 
 // Reads any value, and checks that it is well-formed.

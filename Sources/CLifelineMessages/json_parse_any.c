@@ -2,7 +2,7 @@
 #include "content.h"
 #include "json_parse.h"
 
-// Reads the type's URL, which may come behind other members. They are read twice then, and those of an Any inside of
+// Reads the type's URL, which may come after other members. They are read twice then, and those of an Any inside of
 // another one up to once for each: so there is a limit.
 static bool find_type(LifelineJSONParser *parser, LifelineJSONString *url) {
     LifelineJSONInput start = parser->input;

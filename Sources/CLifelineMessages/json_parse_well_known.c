@@ -76,7 +76,7 @@ static LifelineStatus read_timestamp(LifelineJSONInput *input, int64_t *seconds,
     return is_in_range ? LIFELINE_OK : LIFELINE_OUT_OF_RANGE;
 }
 
-// Seconds with up to nine digits behind a point, and an "s". LIFELINE_WRONG_KIND when it has another form.
+// Seconds with up to nine digits after a point, and an "s". LIFELINE_WRONG_KIND if it has another form.
 static LifelineStatus read_duration(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds) {
     bool is_negative = take_byte(input, '-');
     uint32_t digit;
@@ -118,7 +118,7 @@ static bool parse_time(
 
 // MARK: Field masks
 
-// Stores a path in snake case. One that has underscores already is none.
+// Stores a path in snake case. One that already has underscores is malformed.
 static bool append_path(
     LifelineJSONParser *parser, const LifelineField *paths, void *message, const uint8_t *path, size_t count) {
     size_t capitals = 0;

@@ -8,7 +8,7 @@
 
 // MARK: Strings
 
-// How many of the first bytes, up to 16, stand for themselves in a string; whether there are others than ASCII among
+// How many of the first bytes, up to 16, need no escape in a string; whether there are others than ASCII among
 // them is added to `all_bits`.
 static inline size_t plain_prefix(const uint8_t *bytes, size_t count, uint8_t *all_bits) {
     size_t length = count < 16 ? count : 16;
@@ -52,7 +52,7 @@ bool lifeline_json_print_string(LifelineJSONPrinter *printer, const uint8_t *byt
     const uint8_t *start = bytes;
     const uint8_t *end = bytes + count;
     uint8_t all_bits = 0;
-    // Room for what stands for itself, the quotes, and one escape; more is made at each escape.
+    // Room for the bytes that are not escaped, the quotes, and one escape. Each escape makes more room.
     uint8_t *place = lifeline_text_reserve(printer->text, count + 2 + LONGEST_ESCAPE);
     if (place == NULL) return lifeline_json_cannot_print(printer, LIFELINE_OUT_OF_MEMORY);
     *place++ = '"';
@@ -283,7 +283,7 @@ bool lifeline_json_print_fields(
     return !may_have_extensions || print_extensions(printer, table, message, is_first);
 }
 
-// Prints the extensions of a message behind its fields, each as the field of a message of its own.
+// Prints the extensions of a message after its fields, each as the field of a separate message.
 static bool print_extensions(
     LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message, bool is_first) {
     LifelineContent content;

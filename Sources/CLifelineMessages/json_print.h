@@ -13,7 +13,7 @@ typedef struct LifelineJSONPrinter {
     const LifelineJSONPrintOptions *options;
     LifelineText *text;
     LifelineFailure *failure;
-    uint32_t depth;  // how many messages may still stand inside each other
+    uint32_t depth;  // how many messages may still be nested
     LifelineContentBudget budget;
 } LifelineJSONPrinter;
 
@@ -41,7 +41,7 @@ bool lifeline_json_print_map(LifelineJSONPrinter *printer, const LifelineField *
 
 bool lifeline_json_print_message(LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message);
 
-// The fields of a message without the braces. Unless `is_first`, something stands in front of them.
+// The fields of a message without the braces. Unless `is_first`, there is something before them.
 bool lifeline_json_print_fields(
     LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message, bool is_first);
 

@@ -11,7 +11,7 @@ static const uint8_t *field_value(const LifelineMessageTable *table, const void 
 
 // MARK: Times
 
-// The digits behind a decimal point: three, six or nine.
+// The digits after a decimal point: three, six or nine.
 static uint8_t *write_fraction(uint8_t *place, uint32_t nanoseconds) {
     if (nanoseconds == 0) return place;
     *place++ = '.';

@@ -18,7 +18,7 @@ static int hexadecimal_digit(uint8_t byte) {
     return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-// Four hexadecimal digits at `next`; -1 when there are none.
+// Four hexadecimal digits at `next`; -1 if there are none.
 static int32_t code_unit(const uint8_t *next, const uint8_t *end) {
     if (end - next < 4) return -1;
     int32_t unit = 0;
@@ -30,7 +30,8 @@ static int32_t code_unit(const uint8_t *next, const uint8_t *end) {
     return unit;
 }
 
-// Reads the escape behind a backslash. Returns the scalar, or -1 when it is malformed: half of a surrogate pair, too.
+// Reads the escape after a backslash. Returns the scalar, or -1 if it is malformed, which includes half of a surrogate
+// pair.
 static int32_t read_escape(const uint8_t **next, const uint8_t *end) {
     if (*next == end) return -1;
     uint8_t letter = *(*next)++;
@@ -103,7 +104,7 @@ static bool is_digit(const LifelineJSONInput *input) {
     return input->next != input->end && (uint8_t)(*input->next - '0') < 10;
 }
 
-// Adds digits to a number. Each one behind the decimal point, and each one that is left out, changes the exponent.
+// Adds digits to a number. Each one after the decimal point, and each one that is left out, changes the exponent.
 static bool read_digits(LifelineJSONInput *input, LifelineJSONNumber *number, bool is_fraction) {
     const uint8_t *start = input->next;
     const uint8_t *next = start;

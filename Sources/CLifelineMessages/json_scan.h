@@ -17,7 +17,7 @@ typedef struct LifelineJSONInput {
     const uint8_t *_Nullable end;
 } LifelineJSONInput;
 
-// A string as it stands between its quotes.
+// A string between its quotes, with its escapes.
 typedef struct LifelineJSONString {
     const uint8_t *bytes;
     size_t count;
@@ -33,7 +33,7 @@ typedef struct LifelineJSONNumber {
     int64_t exponent;
 } LifelineJSONNumber;
 
-// Passes over what may stand between tokens.
+// Skips spaces between tokens.
 void lifeline_json_skip_spaces(LifelineJSONInput *input);
 
 static inline void lifeline_json_skip_space(LifelineJSONInput *input) {
@@ -83,7 +83,7 @@ size_t lifeline_json_unescape(LifelineJSONString string, uint8_t *place);
 // Reads a number. On failure the position is where it is wrong.
 bool lifeline_json_read_number(LifelineJSONInput *input, LifelineJSONNumber *number);
 
-// Reads an integer of at most 64 bits as it usually stands: digits, perhaps in quotes. False when something else comes
+// Reads an integer of at most 64 bits in its usual form: digits, perhaps in quotes. False when something else comes
 // next, which may be the same number in another form: then it has only passed over space.
 static inline bool lifeline_json_read_integer(LifelineJSONInput *input, bool *is_negative, uint64_t *absolute) {
     lifeline_json_skip_space(input);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The text with a NUL behind it: in `buffer`, or in memory that the caller frees.
+// The text with a NUL after it: in `buffer`, or in memory that the caller frees.
 enum { USUAL_NUMBER_LENGTH = 64 };
 
 static char *terminated(const uint8_t *text, size_t count, char *buffer) {

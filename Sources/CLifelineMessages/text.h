@@ -11,7 +11,7 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 // Memory for `size` more bytes, in which case more is taken from malloc. NULL when that has none.
 uint8_t *_Nullable lifeline_text_grow(LifelineText *text, size_t size);
 
-// Room for `size` bytes, at least one, behind those that there are; the caller raises the count. NULL when there is no
+// Room for `size` bytes, at least one, after the existing ones; the caller raises the count. NULL when there is no
 // memory.
 static inline uint8_t *_Nullable lifeline_text_reserve(LifelineText *text, size_t size) {
     if (size > text->capacity - text->count) return lifeline_text_grow(text, size);
@@ -29,7 +29,7 @@ static inline bool lifeline_text_append_byte(LifelineText *text, char byte) {
 // The most digits of a number of 64 bits.
 enum { LIFELINE_DIGITS = 20 };
 
-// Writes a number in decimal, at most LIFELINE_DIGITS bytes. Returns the place behind it.
+// Writes a number in decimal, at most LIFELINE_DIGITS bytes. Returns the place after it.
 uint8_t *lifeline_write_digits(uint8_t *place, uint64_t number);
 
 // The same with at least `width` digits, zeros in front.

@@ -16,7 +16,7 @@ typedef struct TextParser {
     LifelineArena *arena;
     const LifelineTextParseOptions *options;
     LifelineFailure *failure;
-    uint32_t depth;  // how many messages may still stand inside each other
+    uint32_t depth;  // how many messages may still be nested
 } TextParser;
 
 // MARK: Failures
@@ -52,7 +52,7 @@ static bool parse_bytes(TextParser *parser, const LifelineField *field, void *va
     uint8_t first = lifeline_text_peek(&parser->input);
     if (first != '"' && first != '\'') return fail_at_value(parser);
     const uint8_t *start = parser->input.next;
-    // No literal is shorter than what it stands for: the room is that of all of them.
+    // No literal is shorter than its value: the room is that of all of them.
     LifelineTextInput end = parser->input;
     size_t room = 0;
     do {
@@ -249,7 +249,7 @@ static bool sort_maps(TextParser *parser, const LifelineMessageTable *table, voi
 
 // MARK: Fields
 
-// Whether the field, which is not repeated, or another member of its oneof has come.
+// Whether the field, which is not repeated, or another member of its oneof has been read.
 static bool is_set(const LifelineField *field, const void *message) {
     if (field->presence == LIFELINE_PRESENCE_ONEOF) {
         return lifeline_load32(lifeline_at(message, field->quantifier_offset)) != 0;
@@ -257,7 +257,7 @@ static bool is_set(const LifelineField *field, const void *message) {
     return lifeline_is_present(field, message);
 }
 
-// Of a message, what has come and does not stand in its struct.
+// The parts of a message that were read and are not in its struct.
 typedef struct Seen {
     uint32_t of_entry;  // of a map's entry the fields, a bit each
     LifelineExtensions extensions;
@@ -400,7 +400,7 @@ bool lifeline_text_parse(
     const LifelineTextParseOptions *options, LifelineFailure *failure) {
     const uint8_t *start = bytes;
     *failure = (LifelineFailure){.status = LIFELINE_OK};
-    // Escapes may stand for any bytes.
+    // Escapes may mean any bytes.
     if ((table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0) arena->may_hold_malformed_text = true;
     TextParser parser = {
         .input = {.next = start, .end = start + count},

@@ -14,7 +14,7 @@ typedef struct TextPrinter {
     const LifelineTextPrintOptions *options;
     LifelineText *text;
     LifelineFailure *failure;
-    uint32_t depth;   // how many messages may still stand inside each other
+    uint32_t depth;   // how many messages may still be nested
     uint32_t indent;  // how many are open
     LifelineContentBudget budget;
 } TextPrinter;
@@ -107,7 +107,7 @@ static bool append_literal(TextPrinter *printer, ProtobufCBinaryData bytes, bool
 
 enum { LARGEST_INDENT = 32 };
 
-// Begins a field: in a line of its own, indented, or behind the last one.
+// Begins a field: on its own line, indented, or after the last one.
 static bool begin_field(TextPrinter *printer) {
     if (printer->options->in_one_line) {
         size_t count = printer->text->count;
@@ -368,7 +368,7 @@ static bool print_fields(TextPrinter *printer, const LifelineMessageTable *table
     return base->n_unknown_fields == 0 || print_others(printer, table, message);
 }
 
-// Prints what stands among the unknown fields of a message: its extensions, and all else by numbers.
+// Prints the unknown fields of a message: its extensions by name, and all others by number.
 static bool print_others(TextPrinter *printer, const LifelineMessageTable *table, const void *message) {
     LifelineContent content;
     LifelineExtensions extensions = {.count = 0};
@@ -398,7 +398,7 @@ bool lifeline_text_print(
         .options = options, .text = text, .failure = failure, .depth = options->maximum_depth,
         .budget = lifeline_content_budget()};
     if (print_fields(&printer, table, message)) {
-        // In one line every field stands a space from the next.
+        // On one line, fields are separated by spaces.
         bool ends_in_space = options->in_one_line && text->count > 0 && text->memory[text->count - 1] == ' ';
         if (ends_in_space) text->count -= 1;
         return true;

@@ -140,7 +140,7 @@ static bool read_url(LifelineTextInput *input, bool may_have_spaces, LifelineTex
     const uint8_t *end = start;  // of all that was read
     uint8_t last = '/';
     bool is_name = true;  // this part so far
-    int escape = 0;       // how many digits are still to come behind a percent sign
+    int escape = 0;       // how many digits are still expected after a percent sign
     while (input->next != input->end && is_in_url(*input->next)) {
         uint8_t byte = *input->next;
         bool is_apart = input->next != end;
@@ -196,7 +196,7 @@ static int read_digits(LifelineTextInput *input, int most, uint32_t base, uint32
     return count;
 }
 
-// Reads four or eight hexadecimal digits of a scalar; two halves of a surrogate pair may stand in two escapes.
+// Reads four or eight hexadecimal digits of a scalar; two escapes may have the two halves of a surrogate pair.
 static bool read_scalar(LifelineTextInput *input, int digits, uint32_t *scalar) {
     if (read_digits(input, digits, 16, scalar) != digits || *scalar > 0x10FFFF) return false;
     if (*scalar < 0xD800 || *scalar > 0xDFFF) return true;
@@ -210,7 +210,7 @@ static bool read_scalar(LifelineTextInput *input, int digits, uint32_t *scalar) 
     return true;
 }
 
-// Reads the escape behind a backslash and writes what it stands for, which is never longer. NULL when it is malformed.
+// Reads the escape after a backslash and writes its value, which is never longer. NULL if it is malformed.
 static uint8_t *read_escape(LifelineTextInput *input, uint8_t *place) {
     static const char letters[] = "abfnrtv?\\'\"";
     static const char bytes[] = "\a\b\f\n\r\t\v?\\'\"";

@@ -43,7 +43,7 @@ static inline bool lifeline_text_is(LifelineTextToken token, const char *word) {
     return token.count == strlen(word) && memcmp(token.bytes, word, token.count) == 0;
 }
 
-// Whether a byte may stand in a name or an integer: a letter, a digit, or an underscore.
+// Whether a byte may be part of a name or an integer: a letter, a digit, or an underscore.
 bool lifeline_text_is_word(uint8_t byte);
 
 // Reads a name or an integer.
@@ -55,7 +55,7 @@ bool lifeline_text_read_name(LifelineTextInput *input, LifelineTextToken *token)
 // Reads a number without its sign, or a name of one.
 bool lifeline_text_read_number(LifelineTextInput *input, LifelineTextToken *token);
 
-// Reads the name of an extension or the type's URL of a google.protobuf.Any, behind its opening bracket, with the
+// Reads the name of an extension or the type's URL of a google.protobuf.Any, after its opening bracket, with the
 // closing one. There may be spaces and comments beside its dots and slashes: see lifeline_text_copy_url.
 bool lifeline_text_read_url(LifelineTextInput *input, LifelineTextToken *token);
 
@@ -71,7 +71,7 @@ typedef enum LifelineTextIntegerKind {
     LIFELINE_TEXT_INTEGER,
 } LifelineTextIntegerKind;
 
-// The integer that a word is: decimal, hexadecimal behind "0x", or octal behind "0".
+// The integer in a word: decimal, hexadecimal after "0x", or octal after "0".
 LifelineTextIntegerKind lifeline_text_integer(LifelineTextToken token, uint64_t *number);
 
 // Whether a number is decimal, perhaps with a point, an exponent, and an "f" at its end, which is cut off.
@@ -81,17 +81,16 @@ bool lifeline_text_is_decimal(LifelineTextToken *token);
 bool lifeline_text_is_infinity(LifelineTextToken token);
 bool lifeline_text_is_nan(LifelineTextToken token);
 
-// Moves past a literal, whose quote comes next, and tells how many bytes stand between its quotes. False, with the
+// Moves past a literal, whose quote comes next, and tells how many bytes are between its quotes. False, with the
 // position where it is wrong, when it does not end in its line, or an escape is malformed.
 bool lifeline_text_skip_literal(LifelineTextInput *input, size_t *length);
 
-// Appends the bytes that a literal stands for at memory[*count], and moves past it. False when it is malformed.
+// Appends the bytes of a literal at memory[*count], and moves past it. False when it is malformed.
 bool lifeline_text_read_literal(LifelineTextInput *input, uint8_t *memory, size_t *count);
 
 // Moves past the value of a field: a colon, if there is one, and a scalar, a message, or a list of either.
 //
-// Returns LIFELINE_TOO_DEEP when more than `depth` messages stand inside each other, and LIFELINE_SYNTAX when it is
-// malformed.
+// Returns LIFELINE_TOO_DEEP if more than `depth` messages are nested, and LIFELINE_SYNTAX when it is malformed.
 LifelineStatus lifeline_text_skip_value(LifelineTextInput *input, uint32_t depth);
 
 LIFELINE_ASSUME_NONNULL_END

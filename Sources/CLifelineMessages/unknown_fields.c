@@ -45,7 +45,7 @@ bool lifeline_next_unknown_field(LifelineUnknownFields *fields, LifelineUnknownF
         if (lifeline_read_tag(&fields->input, &field->tag) != LIFELINE_OK) return false;
     } else {
         if (fields->run_count == 0) return false;
-        // Of a run of fields the first one's tag stands apart.
+        // In a run of fields, the first one's tag is stored separately.
         ProtobufCMessageUnknownField run = *fields->runs;
         field->tag = run.tag << 3 | (uint32_t)run.wire_type;
         fields->input = (LifelineInput){.next = run.data, .end = run.data + run.len};

@@ -9,7 +9,7 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 
 typedef struct LifelineUnknownField {
     uint32_t tag;
-    const uint8_t *value;  // all behind the tag: of a group the end tag, too
+    const uint8_t *value;  // everything after the tag; for a group, with the end tag
     size_t count;          // of the value
     // The field as an extension is encoded: the same, but for the item of a message set, which stands for an extension
     // with the number of its type.

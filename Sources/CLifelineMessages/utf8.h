@@ -22,7 +22,7 @@ bool lifeline_is_utf8(const uint8_t *bytes, size_t count);
 // The same on any processor; lifeline_is_utf8 uses it where it has nothing faster. Declared for tests.
 bool lifeline_is_utf8_by_table(const uint8_t *bytes, size_t count);
 
-// Writes a scalar in UTF-8, at most four bytes. Returns the place behind it.
+// Writes a scalar in UTF-8, at most four bytes. Returns the place after it.
 uint8_t *lifeline_write_scalar(uint8_t *place, uint32_t scalar);
 
 // Whether all bytes are ASCII. LIFELINE_INPUT_SLOP readable bytes must follow them.

@@ -1,9 +1,9 @@
 // Checks UTF-8 sixteen bytes at a time: the algorithm of Keiser and Lemire, "Validating UTF-8 in less than one
 // instruction per byte" (2021), https://arxiv.org/abs/2010.03090.
 //
-// Three half bytes decide whether two neighbouring bytes may stand in their order: both halves of the first and the
-// upper half of the second. A table for each half says, as a set of bits, which errors it allows for. There is an error
-// when all three allow for it. Only one question needs more than two bytes: whether a third or fourth byte is a
+// Three half bytes decide whether two neighbouring bytes may follow each other: both halves of the first and the upper
+// half of the second. A table for each half says, as a set of bits, which errors it allows for. There is an error when
+// all three allow for it. Only one question needs more than two bytes: whether a third or fourth byte is a
 // continuation. It has a bit of its own, which is set where a continuation follows another.
 #ifndef LIFELINE_UTF8_VECTORS_H
 #define LIFELINE_UTF8_VECTORS_H
@@ -52,7 +52,7 @@ LIFELINE_VECTOR static inline LifelineVector lifeline_utf8_errors(LifelineVector
     LifelineVector errors = lifeline_look_up(by_first_high, first >> 4) & lifeline_look_up(by_first_low, first & 0x0F)
                             & lifeline_look_up(by_second_high, block >> 4);
 
-    // A third or fourth byte is due two bytes behind one from E0 on, and three bytes behind one from F0 on.
+    // A third or fourth byte is due two bytes after one from E0 on, and three bytes after one from F0 on.
     const LifelineVector zero = {0};
     LifelineVector third = lifeline_subtract(LIFELINE_BYTES_BEFORE(2, block, previous_block), zero + (0xE0 - 0x80));
     LifelineVector fourth = lifeline_subtract(LIFELINE_BYTES_BEFORE(3, block, previous_block), zero + (0xF0 - 0x80));

@@ -49,7 +49,7 @@ static inline LifelineStatus lifeline_read_varint(LifelineInput *input, uint64_t
 }
 
 // Reads a varint of two to eight bytes, whose first byte does not end it, by loading eight bytes at once. Returns the
-// place behind it, which may be behind the end of the input; NULL when it is longer.
+// place after it, which may be after the end of the input; NULL if it is longer.
 static inline const uint8_t *_Nullable lifeline_read_long_varint(const uint8_t *next, uint64_t *value) {
     uint64_t bytes;
     memcpy(&bytes, next, sizeof bytes);
@@ -78,7 +78,7 @@ static inline LifelineStatus lifeline_read_tag(LifelineInput *input, uint32_t *t
     return LIFELINE_OK;
 }
 
-// Reads a length and the bytes behind it.
+// Reads a length and the bytes after it.
 static inline LifelineStatus lifeline_read_payload(LifelineInput *input, LifelineInput *payload) {
     uint64_t length = 0;
     LifelineStatus status = lifeline_read_varint(input, &length);
@@ -131,7 +131,7 @@ static inline size_t lifeline_varint_length(uint64_t value) {
     return length;
 }
 
-// Writes at most LIFELINE_LARGEST_VARINT bytes; returns the first byte behind them.
+// Writes at most LIFELINE_LARGEST_VARINT bytes; returns the first byte after them.
 static inline uint8_t *lifeline_write_varint(uint8_t *next, uint64_t value) {
     while (value >= 0x80) {
         *next++ = (uint8_t)(value | 0x80);

@@ -23,7 +23,7 @@ static inline bool lifeline_has_vectors(void) {
     return __builtin_cpu_supports("ssse3");
 }
 
-// The bytes that stand `count` before those of `block`, where `previous` stands before it.
+// The bytes `count` before those of `block`, which follows `previous`.
 #define LIFELINE_BYTES_BEFORE(count, block, previous) \
     ((LifelineVector)_mm_alignr_epi8((__m128i)(block), (__m128i)(previous), 16 - (count)))
 

@@ -9,7 +9,7 @@
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 
-// Of <linux/if.h>, which cannot stand beside the C library's <net/if.h>.
+// From <linux/if.h>, which cannot be included together with the C library's <net/if.h>.
 static const unsigned int LIFELINE_IFF_UP = 1u << 0;
 static const unsigned int LIFELINE_IFF_LOOPBACK = 1u << 3;
 static const unsigned int LIFELINE_IFF_LOWER_UP = 1u << 16;

@@ -7,7 +7,7 @@ extension timespec {
         return time
     }
 
-    /// The time of day here: 14:03:12.123.
+    /// The local time of day: 14:03:12.123.
     var clockTime: String {
         var (seconds, calendar) = (tv_sec, tm())
         localtime_r(&seconds, &calendar)
@@ -16,14 +16,14 @@ extension timespec {
     }
 }
 
-/// A number with so many digits behind the point, at least one.
+/// Returns a number with this many decimals, at least one.
 func decimal(_ number: Double, places: Int) -> String {
     let scale = (1...places).reduce(1) { scale, _ in scale * 10 }
     let scaled = Int((number * Double(scale)).rounded())
     return "\(scaled / scale).\(padded(scaled % scale, to: places))"
 }
 
-/// A number with zeros in front.
+/// Returns a number with leading zeros.
 func padded(_ number: Int, to width: Int) -> String {
     String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
 }

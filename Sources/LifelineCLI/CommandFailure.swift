@@ -3,7 +3,7 @@ internal import Glibc
 internal import Lifeline
 internal import LifelineCore
 
-/// Why the command cannot go on, in words for its user, and the code that it exits with (sysexits.h).
+/// The reason why the command cannot go on, in words for its user, and its exit code (sysexits.h).
 struct CommandFailure: Error {
     enum Status: Int32 {
         case usage = 64
@@ -21,7 +21,7 @@ struct CommandFailure: Error {
 }
 
 extension CommandFailure {
-    /// What `error` means to the user; nil when it is not one that a peer, a file or an endpoint can cause.
+    /// Makes the failure that `error` means for the user; nil if a peer, a file or an endpoint cannot cause it.
     init?(_ error: any Error) {
         switch error {
         case let error as CommandFailure:
@@ -57,12 +57,12 @@ extension CommandFailure {
 
 /// The user interrupted the command.
 struct Interrupted: Error {
-    /// SIGINT or SIGTERM.
+    /// The signal: SIGINT or SIGTERM.
     let signal: Int32
 }
 
-/// Runs a command; when it fails, prints why and exits with the code that stands for it. After an interrupt it exits
-/// with 128 and the signal's number, as a shell has it for a program that ends by a signal.
+/// Runs a command. When it fails, prints the reason and exits with the failure's code. After an interrupt it exits with
+/// 128 plus the signal's number, as shells report a program that ends by a signal.
 func exitingOnFailure(_ body: () async throws -> Void) async throws {
     let result: Result<Void, any Error>
     prepareForFailure()
@@ -70,16 +70,16 @@ func exitingOnFailure(_ body: () async throws -> Void) async throws {
     try exitOnFailure(result)
 }
 
-/// The same for a command that blocks its thread.
+/// Does the same for a command that blocks its thread.
 func exitingOnFailure(_ body: () throws -> Void) throws {
     prepareForFailure()
     try exitOnFailure(Result(catching: body))
 }
 
 private func prepareForFailure() {
-    // Who reads its output no longer makes writing fail, and that is told as other failures are.
+    // When its output is no longer read, writing fails, and is reported like other failures.
     signal(SIGPIPE, SIG_IGN)
-    // Nor does the limit of a file's length end the program in the middle.
+    // The limit of a file's length makes writing fail, too, and does not kill the program.
     signal(SIGXFSZ, SIG_IGN)
 }
 

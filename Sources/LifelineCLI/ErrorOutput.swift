@@ -2,11 +2,11 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Standard error, for many writers of which none ever waits: a thread of its own writes what they said, and drops
-/// lines where nobody reads it.
+/// Standard error for many writers that never wait: a separate thread writes their lines, and drops lines when standard
+/// error is not read.
 final class ErrorOutput: Sendable {
     private struct State {
-        /// 256 KiB: some thousand lines, which a reader that pauses for a moment misses nothing of.
+        /// 256 KiB, some thousand lines: enough for a reader that pauses for a moment.
         var lines = LineQueue(capacity: 256 << 10)
         var isWriting = false
     }
@@ -30,7 +30,7 @@ final class ErrorOutput: Sendable {
         if begins { queue.async { self.writeAll() } }
     }
 
-    /// Waits until everything is written, for so long at most. For the end of the process.
+    /// Waits until everything is written, but at most this long. For the end of the process.
     func flush(within timeout: DispatchTimeInterval = .seconds(1)) {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }
@@ -45,7 +45,7 @@ final class ErrorOutput: Sendable {
                 return bytes
             }
             if bytes.isEmpty { return }
-            // When that fails there is nowhere left to say so.
+            // A failure here cannot be reported anywhere.
             try? writeBlocking(bytes, to: descriptor)
         }
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import UnixSignals
 
-/// The first SIGINT or SIGTERM, for which the process is not ended. A second one ends it at once.
+/// The first SIGINT or SIGTERM, which does not end the process. A second one ends it at once.
 struct Interruption: Sendable {
     private let first: AsyncStream<UnixSignal>
 
@@ -18,7 +18,7 @@ struct Interruption: Sendable {
         }
     }
 
-    /// Waits for it, and returns its number; nil when the task is cancelled.
+    /// Waits for the signal, and returns its number; nil when the task is cancelled.
     func wait() async -> Int32? {
         for await signal in first { return signal.rawValue }
         return nil

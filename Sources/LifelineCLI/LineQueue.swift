@@ -1,5 +1,5 @@
-/// What waits to be written to a stream that may take nothing for a while: at most so many bytes. What comes when there
-/// is no room is dropped and counted, and a line in its place says so.
+/// Lines that wait to be written to a stream that may block for a while. The bytes are limited: further lines are
+/// dropped and counted, and a line in their place has the count.
 struct LineQueue: Sendable {
     private let capacity: Int
     private var bytes: [UInt8] = []
@@ -10,8 +10,8 @@ struct LineQueue: Sendable {
         self.capacity = capacity
     }
 
-    /// Adds a text, or drops it. Behind what was dropped nothing is added before the next `take`, so that the line that
-    /// counts stands in the place of what it counts.
+    /// Adds a text, or drops it. After a dropped text nothing is added before the next `take`, so that the line with
+    /// the count is in the right place.
     mutating func append(_ text: String) {
         let count = text.utf8.count
         if droppedCount > 0 || count > capacity - bytes.count {
@@ -21,7 +21,7 @@ struct LineQueue: Sendable {
         }
     }
 
-    /// Takes out what waits, with the line that counts what was dropped.
+    /// Removes and returns the waiting bytes, with the line that counts the dropped ones.
     mutating func take() -> [UInt8] {
         defer { (bytes, droppedCount) = ([], 0) }
         if droppedCount == 0 { return bytes }

@@ -3,17 +3,17 @@ internal import Glibc
 internal import LifelineCore
 internal import Synchronization
 
-/// A file of this user's that lines are added to, behind what it holds, by one process at a time.
+/// A file of this user to which one process at a time appends lines.
 ///
 /// Added lines survive the end of this process: the system has them when `append` returns.
 final class LineRecord: Sendable {
     private let path: String
     private let descriptor: Int32
-    /// One call at a time, so that what is cut off again is of the lines that had no room.
+    /// One call at a time, so that after a failure only the failed lines are cut off again.
     private let writing = Mutex(())
 
-    /// Opens a file, which is made if there is none. Takes no symbolic link, which somebody else may have made to lead
-    /// to a file of this user's, and nothing that others can read: it may have passwords and tokens.
+    /// Opens a file, or makes it. Refuses a symbolic link, which somebody else may have made to a file of this user,
+    /// and a file that others can read, because it may have passwords and tokens.
     ///
     /// - Throws: `CommandFailure`.
     init(path: String) throws(CommandFailure) {
@@ -22,7 +22,7 @@ final class LineRecord: Sendable {
         let flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         descriptor = open(path, flags, 0o600)
         guard descriptor >= 0 else {
-            // With O_NOFOLLOW that is what open(2) says of a link in the path's last component.
+            // With O_NOFOLLOW, open(2) fails with this error for a link in the path's last component.
             let reason =
                 errno == ELOOP
                 ? "it is a symbolic link, which may lead anywhere. Name the file that it leads to, or another one"
@@ -33,14 +33,14 @@ final class LineRecord: Sendable {
         throw CommandFailure(status: .inputOutput, message: "Cannot record in \(path): \(objection).")
     }
 
-    // Runs, too, when the initializer throws.
+    // Also runs when the initializer throws.
     deinit {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Why the file cannot be used; nil if it can. Locks it.
+    /// The reason why the file cannot be used; nil if it can. Locks the file.
     private var objection: String? {
-        // By its path: the members of fstat's structure are out of reach beside FoundationEssentials.
+        // By the path, because the members of fstat's structure cannot be used together with FoundationEssentials.
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
             let owner = attributes[.ownerAccountID] as? UInt, let permissions = attributes[.posixPermissions] as? UInt
         else { return "its attributes cannot be read" }
@@ -66,7 +66,7 @@ final class LineRecord: Sendable {
                 try writeBlocking(lines, to: descriptor)
                 return nil
             } catch {
-                // A part of a line would count as another one.
+                // A part of a line would count as a line.
                 ftruncate(descriptor, length)
                 return error
             }

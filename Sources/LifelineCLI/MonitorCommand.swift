@@ -85,9 +85,9 @@ struct MonitorCommand: AsyncParsableCommand {
     }
 }
 
-/// A path as the command prints it.
+/// A network path in the forms that the command prints.
 struct PathLine {
-    /// When it was known.
+    /// The time at which the path was known.
     struct Time {
         var calendar: timespec
         var uptime: timespec
@@ -119,7 +119,7 @@ struct PathLine {
     }
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 private struct NetworkReport: Encodable {
     struct Interface: Encodable {
         let name: String
@@ -163,7 +163,7 @@ private struct NetworkReport: Encodable {
         }
     }
 
-    /// In seconds, on a clock that goes on while the machine sleeps.
+    /// The time in seconds, on a clock that also runs while the machine sleeps.
     let uptime: Decimal
     let status: String
     let known: Bool

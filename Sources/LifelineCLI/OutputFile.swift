@@ -2,14 +2,14 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Where a command writes its results: a file, or standard output.
+/// The output of a command: a file, or standard output.
 final class OutputFile: Sendable {
     static let standardOutput = OutputFile(descriptor: STDOUT_FILENO, name: "standard output", isOld: false)
 
     private let descriptor: Int32
     private let name: String
     private let queue = DispatchQueue(label: "lifeline.output")
-    /// Whether the file still has what was in it before. A command that fails before it has a result leaves that alone.
+    /// Whether the file still has its old content. A command that fails before it has a result does not touch it.
     private let isOld: Mutex<Bool>
 
     private init(descriptor: Int32, name: String, isOld: Bool) {
@@ -17,7 +17,7 @@ final class OutputFile: Sendable {
         self.isOld = Mutex(isOld)
     }
 
-    /// Opens a file, which is made if there is none.
+    /// Opens a file, or makes it.
     ///
     /// - Throws: `CommandFailure` when it cannot be opened.
     convenience init(path: String) throws(CommandFailure) {
@@ -38,11 +38,11 @@ final class OutputFile: Sendable {
             defer { isOld = false }
             return isOld
         }
-        // A pipe or a device has nothing to be emptied, and says so.
+        // A pipe or a device cannot be emptied, and fails.
         if begins { ftruncate(descriptor, 0) }
     }
 
-    /// Writes all of `bytes`, and waits until they are taken. What several tasks write keeps the order of the calls.
+    /// Writes all of `bytes`, and waits until they are taken. The writes of several tasks keep the order of the calls.
     ///
     /// - Throws: `CommandFailure`; `CancellationError` when the task is cancelled first.
     nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {

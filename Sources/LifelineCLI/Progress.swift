@@ -1,4 +1,4 @@
-/// A line on the terminal that counts while work goes on. When standard error is no terminal, it says nothing.
+/// A line on the terminal that counts during work. When standard error is not a terminal, nothing is printed.
 struct Progress {
     private let verb: String
     private let noun: String
@@ -7,8 +7,8 @@ struct Progress {
     private var lastReport = ContinuousClock.now
 
     /// - Parameters:
-    ///   - noun: what is counted.
-    ///   - isQuiet: says nothing on a terminal either.
+    ///   - noun: the name of the counted things.
+    ///   - isQuiet: whether to print nothing even on a terminal.
     init(verb: String, noun: String = "messages", isQuiet: Bool = false) {
         (self.verb, self.noun) = (verb, noun)
         isShown = isInteractive && !isQuiet
@@ -27,7 +27,7 @@ struct Progress {
         writeError(line(count: count) + "\n")
     }
 
-    /// In place of the line before, which may have been longer.
+    /// Replaces the line before, which may have been longer.
     private func line(count: Int) -> String {
         let seconds = start.duration(to: .now) / .seconds(1)
         let rate = seconds > 0 ? " (\(Int(Double(count) / seconds)) a second)" : ""

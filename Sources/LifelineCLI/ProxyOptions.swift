@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import Lifeline
 
-/// Which proxy a command that connects goes through.
+/// Options for the proxy of a command that connects.
 struct ProxyOptions: ParsableArguments {
-    // Read in `validate()`: what the parser says of a value that is wrong has the value in it, and so the password.
+    // Read in `validate()`, because the parser's errors repeat a wrong value, which may contain the password.
     @Option(
         help: ArgumentHelp(
             "Connect through this proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://[USER:PASSWORD@]HOST:PORT.",

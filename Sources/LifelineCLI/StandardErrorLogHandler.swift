@@ -1,7 +1,7 @@
 internal import LifelineCore
 internal import Logging
 
-/// Prints what the server reports about single connections, a line each.
+/// Prints a server's log entries about single connections as lines.
 struct StandardErrorLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.notice

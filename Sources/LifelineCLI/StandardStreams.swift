@@ -1,18 +1,18 @@
 internal import Dispatch
 internal import Glibc
 
-/// Whether progress is welcome: standard error is a terminal.
+/// Whether to show progress, because standard error is a terminal.
 let isInteractive = isatty(STDERR_FILENO) == 1
 
 /// Writes to standard error, without waiting: see `ErrorOutput`.
 func writeError(_ text: String) { ErrorOutput.standard.write(text) }
 
-/// Writes a line to standard error, in place of the line of `Progress` where that stands.
+/// Writes a line to standard error. It replaces the line of `Progress`, if there is one.
 func writeErrorLine(_ line: String) {
     writeError(isInteractive ? "\r\u{1b}[K\(line)\n" : "\(line)\n")
 }
 
-/// What a call to the system failed with.
+/// The error of a system call.
 struct SystemError: Error {
     let number: Int32
 }
@@ -34,13 +34,13 @@ func writeBlocking(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
     }
 }
 
-/// Waits for a descriptor that is non-blocking, as somebody who has the same pipe or terminal has made it.
+/// Waits for a non-blocking descriptor. Another process with the same pipe or terminal may have made it non-blocking.
 private func waitUntilReady(_ descriptor: Int32, to event: Int32) {
     var awaited = pollfd(fd: descriptor, events: Int16(event), revents: 0)
     _ = retryingOnInterrupt { Int(poll(&awaited, 1, -1)) }
 }
 
-/// Runs what may block on a thread of a queue's, and not on those that tasks run on. A task that is cancelled does not
+/// Runs work that may block on a dispatch queue's thread, and not on the threads for tasks. A cancelled task does not
 /// wait for its end.
 ///
 /// - Throws: what `work` throws; `CancellationError` when the task is cancelled first.
@@ -57,7 +57,7 @@ nonisolated(nonsending) func blocking<Value: Sendable>(
 /// Reads from a file descriptor.
 struct InputFile: ~Copyable {
     private let descriptor: Int32
-    /// As the user calls it.
+    /// The name of the file for the user.
     let name: String
     private let isOwned: Bool
 
@@ -73,7 +73,7 @@ struct InputFile: ~Copyable {
         self.init(descriptor: descriptor, name: path, isOwned: true)
     }
 
-    /// A file that the caller closes.
+    /// Makes a file from a descriptor that the caller closes.
     init(descriptor: Int32, name: String) {
         self.init(descriptor: descriptor, name: name, isOwned: false)
     }
@@ -88,7 +88,8 @@ struct InputFile: ~Copyable {
         if isOwned { close(descriptor) }
     }
 
-    /// Waits for the next bytes, at most 64 KiB; empty at the end. What a cancelled task had asked for is lost.
+    /// Waits for the next bytes, at most 64 KiB; returns none at the end. Bytes that a cancelled task has requested are
+    /// lost.
     func readChunk() async throws -> [UInt8] {
         let (descriptor, name) = (descriptor, name)
         return try await blocking(on: .global()) {
@@ -96,7 +97,7 @@ struct InputFile: ~Copyable {
         }
     }
 
-    /// Blocks until there are bytes; empty at the end.
+    /// Blocks until there are bytes; returns none at the end.
     func read(atMost length: Int) throws(CommandFailure) -> [UInt8] {
         var isRead = false
         let chunk = [UInt8](unsafeUninitializedCapacity: length) { memory, count in
@@ -127,7 +128,7 @@ struct InputFile: ~Copyable {
     }
 }
 
-/// Makes a call to the system until no signal interrupts it.
+/// Repeats a system call until no signal interrupts it.
 func retryingOnInterrupt(_ call: () -> Int) -> Int {
     while true {
         let count = call()
@@ -135,5 +136,5 @@ func retryingOnInterrupt(_ call: () -> Int) -> Int {
     }
 }
 
-/// What the last call to the system failed with.
+/// Returns the error text of the last system call.
 func lastErrorText() -> String { String(cString: strerror(errno)) }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Lifeline
 
-/// The certificate that a command shows over TLS.
+/// The certificate that a command presents over TLS.
 struct TLSIdentityArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -25,7 +25,7 @@ struct TLSIdentityArguments: ParsableArguments {
     }
 }
 
-/// Whom a command that connects over TLS trusts.
+/// Options for the servers that a command trusts over TLS.
 struct TLSTrustArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -55,7 +55,7 @@ struct TLSTrustArguments: ParsableArguments {
         }
     }
 
-    /// - Parameter identity: what the client shows.
+    /// - Parameter identity: the client's certificate.
     func configuration(showing identity: TLSIdentity?) -> TLSClientConfiguration {
         var configuration = TLSClientConfiguration()
         configuration.pins = pin
@@ -66,7 +66,7 @@ struct TLSTrustArguments: ParsableArguments {
     }
 }
 
-/// Whom a command that listens over TLS lets in.
+/// Options for the clients that a command lets in over TLS.
 struct TLSClientsArguments: ParsableArguments {
     @Option(
         help: "Let in only clients with a certificate of the authorities in this PEM file.",
@@ -83,7 +83,7 @@ struct TLSClientsArguments: ParsableArguments {
         }
     }
 
-    /// - Parameter identity: what the server shows.
+    /// - Parameter identity: the server's certificate.
     func configuration(showing identity: TLSIdentityArguments) -> TLSServerConfiguration? {
         guard let identity = identity.identity else { return nil }
         var configuration = TLSServerConfiguration(identity: identity)
@@ -92,7 +92,7 @@ struct TLSClientsArguments: ParsableArguments {
     }
 }
 
-/// Whom a command that connects over TLS trusts, and what it shows.
+/// Options for the servers that a command trusts over TLS, and for its own certificate.
 struct ClientTLSArguments: ParsableArguments {
     @OptionGroup var trust: TLSTrustArguments
     @OptionGroup var identity: TLSIdentityArguments
@@ -102,7 +102,7 @@ struct ClientTLSArguments: ParsableArguments {
     var configuration: TLSClientConfiguration { trust.configuration(showing: identity.identity) }
 }
 
-/// What a command that listens over TLS shows, and whom it lets in.
+/// Options for the certificate of a command that listens over TLS, and for the clients that it lets in.
 struct ServerTLSArguments: ParsableArguments {
     @OptionGroup var identity: TLSIdentityArguments
     @OptionGroup var clients: TLSClientsArguments

@@ -1,11 +1,12 @@
 internal import Glibc
 internal import LifelineCore
 
-/// How lines for people look on a terminal. Where standard error is none, and where NO_COLOR is set, they have no color.
+/// The styles of lines for people on a terminal. Without a terminal on standard error, or with NO_COLOR set, they have
+/// no color.
 enum TerminalStyle: String {
-    /// What goes on meanwhile, which matters less than the results.
+    /// A step during the work, which matters less than the results.
     case step = "\u{1b}[2m"
-    /// Why a command fails.
+    /// The error of a command.
     case error = "\u{1b}[31m"
 
     private static let isUsed = isInteractive && variable("NO_COLOR").isEmpty && variable("TERM") != "dumb"
@@ -20,8 +21,8 @@ enum TerminalStyle: String {
     }
 }
 
-/// Tells of a step, in a line of standard error.
+/// Reports a step in a line of standard error.
 func tellStep(_ text: String) { writeErrorLine(TerminalStyle.step.line(stepLine(text))) }
 
-/// The line that tells of a step. Whatever a peer has said in it, a terminal shows it as letters.
+/// Returns the line for a step. A peer's text in it is escaped for the terminal.
 func stepLine(_ text: String) -> String { "lifeline: \(text)".escaped(limit: .max) }

@@ -1,7 +1,7 @@
-/// Runs `body` for so long at most, and cancels it then.
+/// Runs `body`, and cancels it after the given time.
 ///
-/// - Parameter duration: nil: as long as it takes.
-/// - Returns: what `body` returns; nil if the time was over first.
+/// - Parameter duration: nil for no limit.
+/// - Returns: the result of `body`; nil if the time was over first.
 func within<Value: Sendable>(
     _ duration: Duration?,
     _ body: @escaping @Sendable () async throws -> Value

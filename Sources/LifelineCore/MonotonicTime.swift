@@ -1,7 +1,7 @@
 /// A point on a clock that only goes forward and also runs while the machine sleeps (`CLOCK_BOOTTIME` on Linux).
 ///
-/// It counts nanoseconds from a start that is the clock's own, so that only points of one clock can be compared. It
-/// reaches 292 years; arithmetic that would leave that range ends at its edge.
+/// It counts nanoseconds from the clock's own start, so only points of the same clock can be compared. Its range is 292
+/// years; arithmetic that would leave the range saturates.
 public struct MonotonicTime: Hashable, Sendable {
     /// Nanoseconds since the clock's start.
     public let nanoseconds: Int64
@@ -11,19 +11,19 @@ public struct MonotonicTime: Hashable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// The time that is `duration` later.
+    /// Returns the time that is `duration` later.
     public static func + (time: MonotonicTime, duration: Duration) -> MonotonicTime {
         let (sum, overflow) = time.nanoseconds.addingReportingOverflow(duration.saturatedNanoseconds)
         return MonotonicTime(nanoseconds: overflow ? (time.nanoseconds < 0 ? .min : .max) : sum)
     }
 
-    /// The time that is `duration` earlier.
+    /// Returns the time that is `duration` earlier.
     public static func - (time: MonotonicTime, duration: Duration) -> MonotonicTime {
         let (rest, overflow) = time.nanoseconds.subtractingReportingOverflow(duration.saturatedNanoseconds)
         return MonotonicTime(nanoseconds: overflow ? (time.nanoseconds < 0 ? .min : .max) : rest)
     }
 
-    /// How much later `end` is than `start`; negative when it is earlier.
+    /// Returns the time from `start` to `end`; negative when `end` is earlier.
     public static func - (end: MonotonicTime, start: MonotonicTime) -> Duration {
         let (rest, overflow) = end.nanoseconds.subtractingReportingOverflow(start.nanoseconds)
         return .nanoseconds(overflow ? (end.nanoseconds < 0 ? .min : .max) : rest)
@@ -31,7 +31,7 @@ public struct MonotonicTime: Hashable, Sendable {
 }
 
 extension MonotonicTime: Comparable {
-    /// Whether the first time is the earlier one.
+    /// Returns whether the first time is the earlier one.
     public static func < (first: MonotonicTime, second: MonotonicTime) -> Bool {
         first.nanoseconds < second.nanoseconds
     }
@@ -47,15 +47,15 @@ extension MonotonicTime: CustomStringConvertible {
 }
 
 extension Duration {
-    /// The longest time that a configuration takes: 365 days. It leaves arithmetic on deadlines room for centuries.
+    /// The longest time in a configuration: 365 days. It leaves arithmetic on deadlines room for centuries.
     package static let longest = Duration.seconds(365 * 24 * 3600)
 
-    /// Whole nanoseconds, towards zero; at the edge of `Int64` where they do not fit.
+    /// Whole nanoseconds, rounded towards zero, and limited to the range of `Int64`.
     package var saturatedNanoseconds: Int64 {
         Int64(clamping: attoseconds / 1_000_000_000)
     }
 
-    /// The nearest duration of at least `least` and at most 365 days.
+    /// Returns the nearest duration of at least `least` and at most 365 days.
     package func clamped(atLeast least: Duration) -> Duration {
         min(max(self, least), .longest)
     }

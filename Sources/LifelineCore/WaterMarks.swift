@@ -1,8 +1,8 @@
-/// The two marks between which a queue lets its producer run and makes it wait.
+/// The two sizes of a queue at which its producer has to wait and may resume.
 public struct WaterMarks: Sendable, Hashable {
-    /// The producer may go on when the queue has come down to this.
+    /// The producer may resume when the queue has fallen to this size.
     public let low: Int
-    /// The producer has to wait when the queue has come up to this.
+    /// The producer has to wait when the queue has reached this size.
     public let high: Int
 
     /// Makes a pair of marks, in bytes. `high` counts as at least 1, so that one item always fits an empty queue, and

@@ -18,7 +18,7 @@ public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
     }
     /// Whether `major` is set.
     public var hasMajor: Bool { _message.pointee.has_major != 0 }
-    /// Forgets `major`; it then reads as its default.
+    /// Clears `major`. It then reads as its default.
     public mutating func clearMajor() { _mutableFields().pointee.has_major = 0 }
 
     public var minor: Int32 {
@@ -31,7 +31,7 @@ public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
     }
     /// Whether `minor` is set.
     public var hasMinor: Bool { _message.pointee.has_minor != 0 }
-    /// Forgets `minor`; it then reads as its default.
+    /// Clears `minor`. It then reads as its default.
     public mutating func clearMinor() { _mutableFields().pointee.has_minor = 0 }
 
     public var patch: Int32 {
@@ -44,7 +44,7 @@ public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
     }
     /// Whether `patch` is set.
     public var hasPatch: Bool { _message.pointee.has_patch != 0 }
-    /// Forgets `patch`; it then reads as its default.
+    /// Clears `patch`. It then reads as its default.
     public mutating func clearPatch() { _mutableFields().pointee.has_patch = 0 }
 
     /// A suffix for alpha, beta or rc release, e.g., "alpha-1", "rc2". It should
@@ -55,7 +55,7 @@ public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
     }
     /// Whether `suffix` is set.
     public var hasSuffix: Bool { _message.pointee.has_suffix != 0 }
-    /// Forgets `suffix`; it then reads as its default.
+    /// Clears `suffix`. It then reads as its default.
     public mutating func clearSuffix() { _mutableFields().pointee.has_suffix = 0 }
     /// Calls `body` with the text of `suffix`, without a copy.
     public func withSuffixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -89,7 +89,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Me
     }
     /// Whether `parameter` is set.
     public var hasParameter: Bool { _message.pointee.has_parameter != 0 }
-    /// Forgets `parameter`; it then reads as its default.
+    /// Clears `parameter`. It then reads as its default.
     public mutating func clearParameter() { _mutableFields().pointee.has_parameter = 0 }
     /// Calls `body` with the text of `parameter`, without a copy.
     public func withParameterUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -139,7 +139,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Me
     }
     /// Whether `compilerVersion` is set.
     public var hasCompilerVersion: Bool { _message.pointee.compiler_version != nil }
-    /// Forgets `compilerVersion`; it then reads as its default.
+    /// Clears `compilerVersion`. It then reads as its default.
     public mutating func clearCompilerVersion() { _mutableFields().pointee.compiler_version = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorRequest
@@ -166,7 +166,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     }
     /// Whether `error` is set.
     public var hasError: Bool { _message.pointee.has_error != 0 }
-    /// Forgets `error`; it then reads as its default.
+    /// Clears `error`. It then reads as its default.
     public mutating func clearError() { _mutableFields().pointee.has_error = 0 }
     /// Calls `body` with the text of `error`, without a copy.
     public func withErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -186,7 +186,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     }
     /// Whether `supportedFeatures` is set.
     public var hasSupportedFeatures: Bool { _message.pointee.has_supported_features != 0 }
-    /// Forgets `supportedFeatures`; it then reads as its default.
+    /// Clears `supportedFeatures`. It then reads as its default.
     public mutating func clearSupportedFeatures() { _mutableFields().pointee.has_supported_features = 0 }
 
     /// The minimum edition this plugin supports.  This will be treated as an
@@ -203,7 +203,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     }
     /// Whether `minimumEdition` is set.
     public var hasMinimumEdition: Bool { _message.pointee.has_minimum_edition != 0 }
-    /// Forgets `minimumEdition`; it then reads as its default.
+    /// Clears `minimumEdition`. It then reads as its default.
     public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
 
     /// The maximum edition this plugin supports.  This will be treated as an
@@ -220,7 +220,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
     }
     /// Whether `maximumEdition` is set.
     public var hasMaximumEdition: Bool { _message.pointee.has_maximum_edition != 0 }
-    /// Forgets `maximumEdition`; it then reads as its default.
+    /// Clears `maximumEdition`. It then reads as its default.
     public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
     public var file: LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File> {
@@ -276,7 +276,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         }
         /// Whether `name` is set.
         public var hasName: Bool { _message.pointee.has_name != 0 }
-        /// Forgets `name`; it then reads as its default.
+        /// Clears `name`. It then reads as its default.
         public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
         /// Calls `body` with the text of `name`, without a copy.
         public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -327,7 +327,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         }
         /// Whether `insertionPoint` is set.
         public var hasInsertionPoint: Bool { _message.pointee.has_insertion_point != 0 }
-        /// Forgets `insertionPoint`; it then reads as its default.
+        /// Clears `insertionPoint`. It then reads as its default.
         public mutating func clearInsertionPoint() { _mutableFields().pointee.has_insertion_point = 0 }
         /// Calls `body` with the text of `insertionPoint`, without a copy.
         public func withInsertionPointUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -342,7 +342,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         }
         /// Whether `content` is set.
         public var hasContent: Bool { _message.pointee.has_content != 0 }
-        /// Forgets `content`; it then reads as its default.
+        /// Clears `content`. It then reads as its default.
         public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
         /// Calls `body` with the text of `content`, without a copy.
         public func withContentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -360,7 +360,7 @@ public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.M
         }
         /// Whether `generatedCodeInfo` is set.
         public var hasGeneratedCodeInfo: Bool { _message.pointee.generated_code_info != nil }
-        /// Forgets `generatedCodeInfo`; it then reads as its default.
+        /// Clears `generatedCodeInfo`. It then reads as its default.
         public mutating func clearGeneratedCodeInfo() { _mutableFields().pointee.generated_code_info = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorResponse__FileX72d65c1f

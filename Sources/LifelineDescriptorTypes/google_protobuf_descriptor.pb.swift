@@ -141,7 +141,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -156,7 +156,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `package` is set.
     public var hasPackage: Bool { _message.pointee.has_package != 0 }
-    /// Forgets `package`; it then reads as its default.
+    /// Clears `package`. It then reads as its default.
     public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
     public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -226,7 +226,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     /// This field contains optional information about the original source code.
@@ -240,7 +240,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `sourceCodeInfo` is set.
     public var hasSourceCodeInfo: Bool { _message.pointee.source_code_info != nil }
-    /// Forgets `sourceCodeInfo`; it then reads as its default.
+    /// Clears `sourceCodeInfo`. It then reads as its default.
     public mutating func clearSourceCodeInfo() { _mutableFields().pointee.source_code_info = nil }
 
     /// The syntax of the proto file.
@@ -256,7 +256,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `syntax` is set.
     public var hasSyntax: Bool { _message.pointee.has_syntax != 0 }
-    /// Forgets `syntax`; it then reads as its default.
+    /// Clears `syntax`. It then reads as its default.
     public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
     /// Calls `body` with the text of `syntax`, without a copy.
     public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -278,7 +278,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `edition` is set.
     public var hasEdition: Bool { _message.pointee.has_edition != 0 }
-    /// Forgets `edition`; it then reads as its default.
+    /// Clears `edition`. It then reads as its default.
     public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorProto
@@ -297,7 +297,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -348,7 +348,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public var reservedRange: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
@@ -376,7 +376,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     }
     /// Whether `visibility` is set.
     public var hasVisibility: Bool { _message.pointee.has_visibility != 0 }
-    /// Forgets `visibility`; it then reads as its default.
+    /// Clears `visibility`. It then reads as its default.
     public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
     public struct ExtensionRange: LifelineMessages.Message {
@@ -391,7 +391,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
         }
         /// Whether `start` is set.
         public var hasStart: Bool { _message.pointee.has_start != 0 }
-        /// Forgets `start`; it then reads as its default.
+        /// Clears `start`. It then reads as its default.
         public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
@@ -405,7 +405,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public var options: Google_Protobuf_ExtensionRangeOptions {
@@ -415,7 +415,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
         }
         /// Whether `options` is set.
         public var hasOptions: Bool { _message.pointee.options != nil }
-        /// Forgets `options`; it then reads as its default.
+        /// Clears `options`. It then reads as its default.
         public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ExtensionRangeX584d91b8
@@ -441,7 +441,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
         }
         /// Whether `start` is set.
         public var hasStart: Bool { _message.pointee.has_start != 0 }
-        /// Forgets `start`; it then reads as its default.
+        /// Clears `start`. It then reads as its default.
         public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
@@ -455,7 +455,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ReservedRangeXe8066c2b
@@ -499,7 +499,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// The verification state of the range.
@@ -515,7 +515,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
     }
     /// Whether `verification` is set.
     public var hasVerification: Bool { _message.pointee.has_verification != 0 }
-    /// Forgets `verification`; it then reads as its default.
+    /// Clears `verification`. It then reads as its default.
     public mutating func clearVerification() { _mutableFields().pointee.has_verification = 0 }
 
     /// The verification state of the extension range.
@@ -556,7 +556,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         }
         /// Whether `number` is set.
         public var hasNumber: Bool { _message.pointee.has_number != 0 }
-        /// Forgets `number`; it then reads as its default.
+        /// Clears `number`. It then reads as its default.
         public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         /// The fully-qualified name of the extension field. There must be a leading
@@ -567,7 +567,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         }
         /// Whether `fullName` is set.
         public var hasFullName: Bool { _message.pointee.has_full_name != 0 }
-        /// Forgets `fullName`; it then reads as its default.
+        /// Clears `fullName`. It then reads as its default.
         public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
         /// Calls `body` with the text of `fullName`, without a copy.
         public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -584,7 +584,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         }
         /// Whether `type` is set.
         public var hasType: Bool { _message.pointee.has_type_3 != 0 }
-        /// Forgets `type`; it then reads as its default.
+        /// Clears `type`. It then reads as its default.
         public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
         /// Calls `body` with the text of `type`, without a copy.
         public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -605,7 +605,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         }
         /// Whether `reserved` is set.
         public var hasReserved: Bool { _message.pointee.has_reserved != 0 }
-        /// Forgets `reserved`; it then reads as its default.
+        /// Clears `reserved`. It then reads as its default.
         public mutating func clearReserved() { _mutableFields().pointee.has_reserved = 0 }
 
         /// If true, indicates that the extension must be defined as repeated.
@@ -620,7 +620,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
         }
         /// Whether `repeated` is set.
         public var hasRepeated: Bool { _message.pointee.has_repeated != 0 }
-        /// Forgets `repeated`; it then reads as its default.
+        /// Clears `repeated`. It then reads as its default.
         public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions__DeclarationX04be424b
@@ -647,7 +647,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -665,7 +665,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `number` is set.
     public var hasNumber: Bool { _message.pointee.has_number != 0 }
-    /// Forgets `number`; it then reads as its default.
+    /// Clears `number`. It then reads as its default.
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var label: Google_Protobuf_FieldDescriptorProto.Label {
@@ -678,7 +678,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `label` is set.
     public var hasLabel: Bool { _message.pointee.has_label != 0 }
-    /// Forgets `label`; it then reads as its default.
+    /// Clears `label`. It then reads as its default.
     public mutating func clearLabel() { _mutableFields().pointee.has_label = 0 }
 
     /// If type_name is set, this need not be set.  If both this and type_name
@@ -693,7 +693,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `type` is set.
     public var hasType: Bool { _message.pointee.has_type_5 != 0 }
-    /// Forgets `type`; it then reads as its default.
+    /// Clears `type`. It then reads as its default.
     public mutating func clearType() { _mutableFields().pointee.has_type_5 = 0 }
 
     /// For message and enum types, this is the name of the type.  If the name
@@ -707,7 +707,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `typeName` is set.
     public var hasTypeName: Bool { _message.pointee.has_type_name != 0 }
-    /// Forgets `typeName`; it then reads as its default.
+    /// Clears `typeName`. It then reads as its default.
     public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
     /// Calls `body` with the text of `typeName`, without a copy.
     public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -723,7 +723,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `extendee` is set.
     public var hasExtendee: Bool { _message.pointee.has_extendee != 0 }
-    /// Forgets `extendee`; it then reads as its default.
+    /// Clears `extendee`. It then reads as its default.
     public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
     /// Calls `body` with the text of `extendee`, without a copy.
     public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -741,7 +741,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `defaultValue` is set.
     public var hasDefaultValue: Bool { _message.pointee.has_default_value != 0 }
-    /// Forgets `defaultValue`; it then reads as its default.
+    /// Clears `defaultValue`. It then reads as its default.
     public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -761,7 +761,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `oneofIndex` is set.
     public var hasOneofIndex: Bool { _message.pointee.has_oneof_index != 0 }
-    /// Forgets `oneofIndex`; it then reads as its default.
+    /// Clears `oneofIndex`. It then reads as its default.
     public mutating func clearOneofIndex() { _mutableFields().pointee.has_oneof_index = 0 }
 
     /// JSON name of this field. The value is set by protocol compiler. If the
@@ -774,7 +774,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `jsonName` is set.
     public var hasJsonName: Bool { _message.pointee.has_json_name != 0 }
-    /// Forgets `jsonName`; it then reads as its default.
+    /// Clears `jsonName`. It then reads as its default.
     public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
     /// Calls `body` with the text of `jsonName`, without a copy.
     public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -789,7 +789,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     /// If true, this is a proto3 "optional". When a proto3 field is optional, it
@@ -823,7 +823,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `proto3Optional` is set.
     public var hasProto3Optional: Bool { _message.pointee.has_proto3_optional != 0 }
-    /// Forgets `proto3Optional`; it then reads as its default.
+    /// Clears `proto3Optional`. It then reads as its default.
     public mutating func clearProto3Optional() { _mutableFields().pointee.has_proto3_optional = 0 }
 
     public enum TypeEnum: LifelineMessages.ProtobufEnum {
@@ -960,7 +960,7 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -975,7 +975,7 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofDescriptorProto
@@ -994,7 +994,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1015,7 +1015,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     /// Range of reserved numeric values. Reserved numeric values may not be used
@@ -1046,7 +1046,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `visibility` is set.
     public var hasVisibility: Bool { _message.pointee.has_visibility != 0 }
-    /// Forgets `visibility`; it then reads as its default.
+    /// Clears `visibility`. It then reads as its default.
     public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
     /// Range of reserved numeric values. Reserved values may not be used by
@@ -1067,7 +1067,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
         }
         /// Whether `start` is set.
         public var hasStart: Bool { _message.pointee.has_start != 0 }
-        /// Forgets `start`; it then reads as its default.
+        /// Clears `start`. It then reads as its default.
         public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Inclusive.
@@ -1081,7 +1081,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto__EnumReservedRangeX95360ce7
@@ -1108,7 +1108,7 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1126,7 +1126,7 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message
     }
     /// Whether `number` is set.
     public var hasNumber: Bool { _message.pointee.has_number != 0 }
-    /// Forgets `number`; it then reads as its default.
+    /// Clears `number`. It then reads as its default.
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var options: Google_Protobuf_EnumValueOptions {
@@ -1136,7 +1136,7 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueDescriptorProto
@@ -1155,7 +1155,7 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1176,7 +1176,7 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceDescriptorProto
@@ -1195,7 +1195,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1211,7 +1211,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `inputType` is set.
     public var hasInputType: Bool { _message.pointee.has_input_type != 0 }
-    /// Forgets `inputType`; it then reads as its default.
+    /// Clears `inputType`. It then reads as its default.
     public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
     /// Calls `body` with the text of `inputType`, without a copy.
     public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1225,7 +1225,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `outputType` is set.
     public var hasOutputType: Bool { _message.pointee.has_output_type != 0 }
-    /// Forgets `outputType`; it then reads as its default.
+    /// Clears `outputType`. It then reads as its default.
     public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
     /// Calls `body` with the text of `outputType`, without a copy.
     public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1240,7 +1240,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     /// Identifies if client streams multiple client messages
@@ -1254,7 +1254,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `clientStreaming` is set.
     public var hasClientStreaming: Bool { _message.pointee.has_client_streaming != 0 }
-    /// Forgets `clientStreaming`; it then reads as its default.
+    /// Clears `clientStreaming`. It then reads as its default.
     public mutating func clearClientStreaming() { _mutableFields().pointee.has_client_streaming = 0 }
 
     /// Identifies if server streams multiple server messages
@@ -1268,7 +1268,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     }
     /// Whether `serverStreaming` is set.
     public var hasServerStreaming: Bool { _message.pointee.has_server_streaming != 0 }
-    /// Forgets `serverStreaming`; it then reads as its default.
+    /// Clears `serverStreaming`. It then reads as its default.
     public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodDescriptorProto
@@ -1290,7 +1290,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `javaPackage` is set.
     public var hasJavaPackage: Bool { _message.pointee.has_java_package != 0 }
-    /// Forgets `javaPackage`; it then reads as its default.
+    /// Clears `javaPackage`. It then reads as its default.
     public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
     /// Calls `body` with the text of `javaPackage`, without a copy.
     public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1309,7 +1309,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `javaOuterClassname` is set.
     public var hasJavaOuterClassname: Bool { _message.pointee.has_java_outer_classname != 0 }
-    /// Forgets `javaOuterClassname`; it then reads as its default.
+    /// Clears `javaOuterClassname`. It then reads as its default.
     public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
     /// Calls `body` with the text of `javaOuterClassname`, without a copy.
     public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1333,7 +1333,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `javaMultipleFiles` is set.
     public var hasJavaMultipleFiles: Bool { _message.pointee.has_java_multiple_files != 0 }
-    /// Forgets `javaMultipleFiles`; it then reads as its default.
+    /// Clears `javaMultipleFiles`. It then reads as its default.
     public mutating func clearJavaMultipleFiles() { _mutableFields().pointee.has_java_multiple_files = 0 }
 
     /// This option does nothing.
@@ -1349,7 +1349,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `javaGenerateEqualsAndHash` is set.
     public var hasJavaGenerateEqualsAndHash: Bool { _message.pointee.has_java_generate_equals_and_hash != 0 }
-    /// Forgets `javaGenerateEqualsAndHash`; it then reads as its default.
+    /// Clears `javaGenerateEqualsAndHash`. It then reads as its default.
     public mutating func clearJavaGenerateEqualsAndHash() { _mutableFields().pointee.has_java_generate_equals_and_hash = 0 }
 
     /// A proto2 file can set this to true to opt in to UTF-8 checking for Java,
@@ -1372,7 +1372,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `javaStringCheckUtf8` is set.
     public var hasJavaStringCheckUtf8: Bool { _message.pointee.has_java_string_check_utf8 != 0 }
-    /// Forgets `javaStringCheckUtf8`; it then reads as its default.
+    /// Clears `javaStringCheckUtf8`. It then reads as its default.
     public mutating func clearJavaStringCheckUtf8() { _mutableFields().pointee.has_java_string_check_utf8 = 0 }
 
     public var optimizeFor: Google_Protobuf_FileOptions.OptimizeMode {
@@ -1385,7 +1385,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `optimizeFor` is set.
     public var hasOptimizeFor: Bool { _message.pointee.has_optimize_for != 0 }
-    /// Forgets `optimizeFor`; it then reads as its default.
+    /// Clears `optimizeFor`. It then reads as its default.
     public mutating func clearOptimizeFor() { _mutableFields().pointee.has_optimize_for = 0 }
 
     /// Sets the Go package where structs generated from this .proto will be
@@ -1399,7 +1399,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `goPackage` is set.
     public var hasGoPackage: Bool { _message.pointee.has_go_package != 0 }
-    /// Forgets `goPackage`; it then reads as its default.
+    /// Clears `goPackage`. It then reads as its default.
     public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
     /// Calls `body` with the text of `goPackage`, without a copy.
     public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1427,7 +1427,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `ccGenericServices` is set.
     public var hasCcGenericServices: Bool { _message.pointee.has_cc_generic_services != 0 }
-    /// Forgets `ccGenericServices`; it then reads as its default.
+    /// Clears `ccGenericServices`. It then reads as its default.
     public mutating func clearCcGenericServices() { _mutableFields().pointee.has_cc_generic_services = 0 }
 
     public var javaGenericServices: Bool {
@@ -1440,7 +1440,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `javaGenericServices` is set.
     public var hasJavaGenericServices: Bool { _message.pointee.has_java_generic_services != 0 }
-    /// Forgets `javaGenericServices`; it then reads as its default.
+    /// Clears `javaGenericServices`. It then reads as its default.
     public mutating func clearJavaGenericServices() { _mutableFields().pointee.has_java_generic_services = 0 }
 
     public var pyGenericServices: Bool {
@@ -1453,7 +1453,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `pyGenericServices` is set.
     public var hasPyGenericServices: Bool { _message.pointee.has_py_generic_services != 0 }
-    /// Forgets `pyGenericServices`; it then reads as its default.
+    /// Clears `pyGenericServices`. It then reads as its default.
     public mutating func clearPyGenericServices() { _mutableFields().pointee.has_py_generic_services = 0 }
 
     /// Is this file deprecated?
@@ -1470,7 +1470,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enables the use of arenas for the proto messages in this file. This applies
@@ -1485,7 +1485,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `ccEnableArenas` is set.
     public var hasCcEnableArenas: Bool { _message.pointee.has_cc_enable_arenas != 0 }
-    /// Forgets `ccEnableArenas`; it then reads as its default.
+    /// Clears `ccEnableArenas`. It then reads as its default.
     public mutating func clearCcEnableArenas() { _mutableFields().pointee.has_cc_enable_arenas = 0 }
 
     /// Sets the objective c class prefix which is prepended to all objective c
@@ -1496,7 +1496,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `objcClassPrefix` is set.
     public var hasObjcClassPrefix: Bool { _message.pointee.has_objc_class_prefix != 0 }
-    /// Forgets `objcClassPrefix`; it then reads as its default.
+    /// Clears `objcClassPrefix`. It then reads as its default.
     public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
     /// Calls `body` with the text of `objcClassPrefix`, without a copy.
     public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1511,7 +1511,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `csharpNamespace` is set.
     public var hasCsharpNamespace: Bool { _message.pointee.has_csharp_namespace != 0 }
-    /// Forgets `csharpNamespace`; it then reads as its default.
+    /// Clears `csharpNamespace`. It then reads as its default.
     public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
     /// Calls `body` with the text of `csharpNamespace`, without a copy.
     public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1529,7 +1529,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `swiftPrefix` is set.
     public var hasSwiftPrefix: Bool { _message.pointee.has_swift_prefix != 0 }
-    /// Forgets `swiftPrefix`; it then reads as its default.
+    /// Clears `swiftPrefix`. It then reads as its default.
     public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
     /// Calls `body` with the text of `swiftPrefix`, without a copy.
     public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1545,7 +1545,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `phpClassPrefix` is set.
     public var hasPhpClassPrefix: Bool { _message.pointee.has_php_class_prefix != 0 }
-    /// Forgets `phpClassPrefix`; it then reads as its default.
+    /// Clears `phpClassPrefix`. It then reads as its default.
     public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
     /// Calls `body` with the text of `phpClassPrefix`, without a copy.
     public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1562,7 +1562,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `phpNamespace` is set.
     public var hasPhpNamespace: Bool { _message.pointee.has_php_namespace != 0 }
-    /// Forgets `phpNamespace`; it then reads as its default.
+    /// Clears `phpNamespace`. It then reads as its default.
     public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
     /// Calls `body` with the text of `phpNamespace`, without a copy.
     public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1579,7 +1579,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `phpMetadataNamespace` is set.
     public var hasPhpMetadataNamespace: Bool { _message.pointee.has_php_metadata_namespace != 0 }
-    /// Forgets `phpMetadataNamespace`; it then reads as its default.
+    /// Clears `phpMetadataNamespace`. It then reads as its default.
     public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
     /// Calls `body` with the text of `phpMetadataNamespace`, without a copy.
     public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1596,7 +1596,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `rubyPackage` is set.
     public var hasRubyPackage: Bool { _message.pointee.has_ruby_package != 0 }
-    /// Forgets `rubyPackage`; it then reads as its default.
+    /// Clears `rubyPackage`. It then reads as its default.
     public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
     /// Calls `body` with the text of `rubyPackage`, without a copy.
     public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1615,7 +1615,7 @@ public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here.
@@ -1694,7 +1694,7 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     }
     /// Whether `messageSetWireFormat` is set.
     public var hasMessageSetWireFormat: Bool { _message.pointee.has_message_set_wire_format != 0 }
-    /// Forgets `messageSetWireFormat`; it then reads as its default.
+    /// Clears `messageSetWireFormat`. It then reads as its default.
     public mutating func clearMessageSetWireFormat() { _mutableFields().pointee.has_message_set_wire_format = 0 }
 
     /// Disables the generation of the standard "descriptor()" accessor, which can
@@ -1710,7 +1710,7 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     }
     /// Whether `noStandardDescriptorAccessor` is set.
     public var hasNoStandardDescriptorAccessor: Bool { _message.pointee.has_no_standard_descriptor_accessor != 0 }
-    /// Forgets `noStandardDescriptorAccessor`; it then reads as its default.
+    /// Clears `noStandardDescriptorAccessor`. It then reads as its default.
     public mutating func clearNoStandardDescriptorAccessor() { _mutableFields().pointee.has_no_standard_descriptor_accessor = 0 }
 
     /// Is this message deprecated?
@@ -1727,7 +1727,7 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Whether the message is an automatically generated map entry type for the
@@ -1761,7 +1761,7 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     }
     /// Whether `mapEntry` is set.
     public var hasMapEntry: Bool { _message.pointee.has_map_entry != 0 }
-    /// Forgets `mapEntry`; it then reads as its default.
+    /// Clears `mapEntry`. It then reads as its default.
     public mutating func clearMapEntry() { _mutableFields().pointee.has_map_entry = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
@@ -1786,7 +1786,7 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
     public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
-    /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
+    /// Clears `deprecatedLegacyJsonFieldConflicts`. It then reads as its default.
     public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
@@ -1800,7 +1800,7 @@ public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -1836,7 +1836,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `ctype` is set.
     public var hasCtype: Bool { _message.pointee.has_ctype != 0 }
-    /// Forgets `ctype`; it then reads as its default.
+    /// Clears `ctype`. It then reads as its default.
     public mutating func clearCtype() { _mutableFields().pointee.has_ctype = 0 }
 
     /// The packed option can be enabled for repeated primitive fields to enable
@@ -1856,7 +1856,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `packed` is set.
     public var hasPacked: Bool { _message.pointee.has_packed != 0 }
-    /// Forgets `packed`; it then reads as its default.
+    /// Clears `packed`. It then reads as its default.
     public mutating func clearPacked() { _mutableFields().pointee.has_packed = 0 }
 
     /// The jstype option determines the JavaScript type used for values of the
@@ -1880,7 +1880,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `jstype` is set.
     public var hasJstype: Bool { _message.pointee.has_jstype != 0 }
-    /// Forgets `jstype`; it then reads as its default.
+    /// Clears `jstype`. It then reads as its default.
     public mutating func clearJstype() { _mutableFields().pointee.has_jstype = 0 }
 
     /// Should this field be parsed lazily?  Lazy applies only to message-type
@@ -1915,7 +1915,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `lazy` is set.
     public var hasLazy: Bool { _message.pointee.has_lazy != 0 }
-    /// Forgets `lazy`; it then reads as its default.
+    /// Clears `lazy`. It then reads as its default.
     public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
 
     /// unverified_lazy does no correctness checks on the byte stream. This should
@@ -1931,7 +1931,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `unverifiedLazy` is set.
     public var hasUnverifiedLazy: Bool { _message.pointee.has_unverified_lazy != 0 }
-    /// Forgets `unverifiedLazy`; it then reads as its default.
+    /// Clears `unverifiedLazy`. It then reads as its default.
     public mutating func clearUnverifiedLazy() { _mutableFields().pointee.has_unverified_lazy = 0 }
 
     /// Is this field deprecated?
@@ -1948,7 +1948,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// DEPRECATED. DO NOT USE!
@@ -1965,7 +1965,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `weak` is set.
     public var hasWeak: Bool { _message.pointee.has_weak != 0 }
-    /// Forgets `weak`; it then reads as its default.
+    /// Clears `weak`. It then reads as its default.
     public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
 
     /// Indicate that the field value should not be printed out when using debug
@@ -1980,7 +1980,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `debugRedact` is set.
     public var hasDebugRedact: Bool { _message.pointee.has_debug_redact != 0 }
-    /// Forgets `debugRedact`; it then reads as its default.
+    /// Clears `debugRedact`. It then reads as its default.
     public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
     public var retention: Google_Protobuf_FieldOptions.OptionRetention {
@@ -1993,7 +1993,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `retention` is set.
     public var hasRetention: Bool { _message.pointee.has_retention != 0 }
-    /// Forgets `retention`; it then reads as its default.
+    /// Clears `retention`. It then reads as its default.
     public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
 
     public var targets: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
@@ -2019,7 +2019,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
@@ -2029,7 +2029,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
     }
     /// Whether `featureSupport` is set.
     public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
-    /// Forgets `featureSupport`; it then reads as its default.
+    /// Clears `featureSupport`. It then reads as its default.
     public mutating func clearFeatureSupport() { _mutableFields().pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2193,7 +2193,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `edition` is set.
         public var hasEdition: Bool { _message.pointee.has_edition != 0 }
-        /// Forgets `edition`; it then reads as its default.
+        /// Clears `edition`. It then reads as its default.
         public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Textproto value.
@@ -2203,7 +2203,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `value` is set.
         public var hasValue: Bool { _message.pointee.has_value != 0 }
-        /// Forgets `value`; it then reads as its default.
+        /// Clears `value`. It then reads as its default.
         public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
         /// Calls `body` with the text of `value`, without a copy.
         public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2234,7 +2234,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `editionIntroduced` is set.
         public var hasEditionIntroduced: Bool { _message.pointee.has_edition_introduced != 0 }
-        /// Forgets `editionIntroduced`; it then reads as its default.
+        /// Clears `editionIntroduced`. It then reads as its default.
         public mutating func clearEditionIntroduced() { _mutableFields().pointee.has_edition_introduced = 0 }
 
         /// The edition this feature becomes deprecated in.  Using this after this
@@ -2249,7 +2249,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `editionDeprecated` is set.
         public var hasEditionDeprecated: Bool { _message.pointee.has_edition_deprecated != 0 }
-        /// Forgets `editionDeprecated`; it then reads as its default.
+        /// Clears `editionDeprecated`. It then reads as its default.
         public mutating func clearEditionDeprecated() { _mutableFields().pointee.has_edition_deprecated = 0 }
 
         /// The deprecation warning text if this feature is used after the edition it
@@ -2260,7 +2260,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `deprecationWarning` is set.
         public var hasDeprecationWarning: Bool { _message.pointee.has_deprecation_warning != 0 }
-        /// Forgets `deprecationWarning`; it then reads as its default.
+        /// Clears `deprecationWarning`. It then reads as its default.
         public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
         /// Calls `body` with the text of `deprecationWarning`, without a copy.
         public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2281,7 +2281,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `editionRemoved` is set.
         public var hasEditionRemoved: Bool { _message.pointee.has_edition_removed != 0 }
-        /// Forgets `editionRemoved`; it then reads as its default.
+        /// Clears `editionRemoved`. It then reads as its default.
         public mutating func clearEditionRemoved() { _mutableFields().pointee.has_edition_removed = 0 }
 
         /// The removal error text if this feature is used after the edition it was
@@ -2292,7 +2292,7 @@ public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
         }
         /// Whether `removalError` is set.
         public var hasRemovalError: Bool { _message.pointee.has_removal_error != 0 }
-        /// Forgets `removalError`; it then reads as its default.
+        /// Clears `removalError`. It then reads as its default.
         public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
         /// Calls `body` with the text of `removalError`, without a copy.
         public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2328,7 +2328,7 @@ public struct Google_Protobuf_OneofOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2359,7 +2359,7 @@ public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
     }
     /// Whether `allowAlias` is set.
     public var hasAllowAlias: Bool { _message.pointee.has_allow_alias != 0 }
-    /// Forgets `allowAlias`; it then reads as its default.
+    /// Clears `allowAlias`. It then reads as its default.
     public mutating func clearAllowAlias() { _mutableFields().pointee.has_allow_alias = 0 }
 
     /// Is this enum deprecated?
@@ -2376,7 +2376,7 @@ public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
@@ -2397,7 +2397,7 @@ public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
     public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
-    /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
+    /// Clears `deprecatedLegacyJsonFieldConflicts`. It then reads as its default.
     public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
@@ -2411,7 +2411,7 @@ public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2444,7 +2444,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Any features defined in the specific edition.
@@ -2458,7 +2458,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// Indicate that fields annotated with this enum value should not be printed
@@ -2474,7 +2474,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
     }
     /// Whether `debugRedact` is set.
     public var hasDebugRedact: Bool { _message.pointee.has_debug_redact != 0 }
-    /// Forgets `debugRedact`; it then reads as its default.
+    /// Clears `debugRedact`. It then reads as its default.
     public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
     /// Information about the support window of a feature value.
@@ -2485,7 +2485,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
     }
     /// Whether `featureSupport` is set.
     public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
-    /// Forgets `featureSupport`; it then reads as its default.
+    /// Clears `featureSupport`. It then reads as its default.
     public mutating func clearFeatureSupport() { _mutableFields().pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2515,7 +2515,7 @@ public struct Google_Protobuf_ServiceOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// Is this service deprecated?
@@ -2532,7 +2532,7 @@ public struct Google_Protobuf_ServiceOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2565,7 +2565,7 @@ public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     public var idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel {
@@ -2578,7 +2578,7 @@ public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
     }
     /// Whether `idempotencyLevel` is set.
     public var hasIdempotencyLevel: Bool { _message.pointee.has_idempotency_level != 0 }
-    /// Forgets `idempotencyLevel`; it then reads as its default.
+    /// Clears `idempotencyLevel`. It then reads as its default.
     public mutating func clearIdempotencyLevel() { _mutableFields().pointee.has_idempotency_level = 0 }
 
     /// Any features defined in the specific edition.
@@ -2592,7 +2592,7 @@ public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2663,7 +2663,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     }
     /// Whether `identifierValue` is set.
     public var hasIdentifierValue: Bool { _message.pointee.has_identifier_value != 0 }
-    /// Forgets `identifierValue`; it then reads as its default.
+    /// Clears `identifierValue`. It then reads as its default.
     public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
     /// Calls `body` with the text of `identifierValue`, without a copy.
     public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2681,7 +2681,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     }
     /// Whether `positiveIntValue` is set.
     public var hasPositiveIntValue: Bool { _message.pointee.has_positive_int_value != 0 }
-    /// Forgets `positiveIntValue`; it then reads as its default.
+    /// Clears `positiveIntValue`. It then reads as its default.
     public mutating func clearPositiveIntValue() { _mutableFields().pointee.has_positive_int_value = 0 }
 
     public var negativeIntValue: Int64 {
@@ -2694,7 +2694,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     }
     /// Whether `negativeIntValue` is set.
     public var hasNegativeIntValue: Bool { _message.pointee.has_negative_int_value != 0 }
-    /// Forgets `negativeIntValue`; it then reads as its default.
+    /// Clears `negativeIntValue`. It then reads as its default.
     public mutating func clearNegativeIntValue() { _mutableFields().pointee.has_negative_int_value = 0 }
 
     public var doubleValue: Double {
@@ -2707,7 +2707,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     }
     /// Whether `doubleValue` is set.
     public var hasDoubleValue: Bool { _message.pointee.has_double_value != 0 }
-    /// Forgets `doubleValue`; it then reads as its default.
+    /// Clears `doubleValue`. It then reads as its default.
     public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
 
     public var stringValue: [UInt8] {
@@ -2716,7 +2716,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     }
     /// Whether `stringValue` is set.
     public var hasStringValue: Bool { _message.pointee.has_string_value != 0 }
-    /// Forgets `stringValue`; it then reads as its default.
+    /// Clears `stringValue`. It then reads as its default.
     public mutating func clearStringValue() { _mutableFields().pointee.has_string_value = 0 }
     /// Calls `body` with the bytes of `stringValue`, without a copy.
     public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2730,7 +2730,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     }
     /// Whether `aggregateValue` is set.
     public var hasAggregateValue: Bool { _message.pointee.has_aggregate_value != 0 }
-    /// Forgets `aggregateValue`; it then reads as its default.
+    /// Clears `aggregateValue`. It then reads as its default.
     public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
     /// Calls `body` with the text of `aggregateValue`, without a copy.
     public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2750,7 +2750,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
         }
         /// Whether `namePart` is set.
         public var hasNamePart: Bool { _message.pointee.has_name_part != 0 }
-        /// Forgets `namePart`; it then reads as its default.
+        /// Clears `namePart`. It then reads as its default.
         public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
         /// Calls `body` with the text of `namePart`, without a copy.
         public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2768,7 +2768,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
         }
         /// Whether `isExtension` is set.
         public var hasIsExtension: Bool { _message.pointee.has_is_extension != 0 }
-        /// Forgets `isExtension`; it then reads as its default.
+        /// Clears `isExtension`. It then reads as its default.
         public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf
@@ -2804,7 +2804,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `fieldPresence` is set.
     public var hasFieldPresence: Bool { _message.pointee.has_field_presence != 0 }
-    /// Forgets `fieldPresence`; it then reads as its default.
+    /// Clears `fieldPresence`. It then reads as its default.
     public mutating func clearFieldPresence() { _mutableFields().pointee.has_field_presence = 0 }
 
     public var enumType: Google_Protobuf_FeatureSet.EnumType {
@@ -2817,7 +2817,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `enumType` is set.
     public var hasEnumType: Bool { _message.pointee.has_enum_type != 0 }
-    /// Forgets `enumType`; it then reads as its default.
+    /// Clears `enumType`. It then reads as its default.
     public mutating func clearEnumType() { _mutableFields().pointee.has_enum_type = 0 }
 
     public var repeatedFieldEncoding: Google_Protobuf_FeatureSet.RepeatedFieldEncoding {
@@ -2830,7 +2830,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `repeatedFieldEncoding` is set.
     public var hasRepeatedFieldEncoding: Bool { _message.pointee.has_repeated_field_encoding != 0 }
-    /// Forgets `repeatedFieldEncoding`; it then reads as its default.
+    /// Clears `repeatedFieldEncoding`. It then reads as its default.
     public mutating func clearRepeatedFieldEncoding() { _mutableFields().pointee.has_repeated_field_encoding = 0 }
 
     public var utf8Validation: Google_Protobuf_FeatureSet.Utf8Validation {
@@ -2843,7 +2843,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `utf8Validation` is set.
     public var hasUtf8Validation: Bool { _message.pointee.has_utf8_validation != 0 }
-    /// Forgets `utf8Validation`; it then reads as its default.
+    /// Clears `utf8Validation`. It then reads as its default.
     public mutating func clearUtf8Validation() { _mutableFields().pointee.has_utf8_validation = 0 }
 
     public var messageEncoding: Google_Protobuf_FeatureSet.MessageEncoding {
@@ -2856,7 +2856,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `messageEncoding` is set.
     public var hasMessageEncoding: Bool { _message.pointee.has_message_encoding != 0 }
-    /// Forgets `messageEncoding`; it then reads as its default.
+    /// Clears `messageEncoding`. It then reads as its default.
     public mutating func clearMessageEncoding() { _mutableFields().pointee.has_message_encoding = 0 }
 
     public var jsonFormat: Google_Protobuf_FeatureSet.JsonFormat {
@@ -2869,7 +2869,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `jsonFormat` is set.
     public var hasJsonFormat: Bool { _message.pointee.has_json_format != 0 }
-    /// Forgets `jsonFormat`; it then reads as its default.
+    /// Clears `jsonFormat`. It then reads as its default.
     public mutating func clearJsonFormat() { _mutableFields().pointee.has_json_format = 0 }
 
     public var enforceNamingStyle: Google_Protobuf_FeatureSet.EnforceNamingStyle {
@@ -2882,7 +2882,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `enforceNamingStyle` is set.
     public var hasEnforceNamingStyle: Bool { _message.pointee.has_enforce_naming_style != 0 }
-    /// Forgets `enforceNamingStyle`; it then reads as its default.
+    /// Clears `enforceNamingStyle`. It then reads as its default.
     public mutating func clearEnforceNamingStyle() { _mutableFields().pointee.has_enforce_naming_style = 0 }
 
     public var defaultSymbolVisibility: Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility {
@@ -2895,7 +2895,7 @@ public struct Google_Protobuf_FeatureSet: LifelineMessages.Message {
     }
     /// Whether `defaultSymbolVisibility` is set.
     public var hasDefaultSymbolVisibility: Bool { _message.pointee.has_default_symbol_visibility != 0 }
-    /// Forgets `defaultSymbolVisibility`; it then reads as its default.
+    /// Clears `defaultSymbolVisibility`. It then reads as its default.
     public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
 
     public enum FieldPresence: LifelineMessages.ProtobufEnum {
@@ -3172,7 +3172,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
     }
     /// Whether `minimumEdition` is set.
     public var hasMinimumEdition: Bool { _message.pointee.has_minimum_edition != 0 }
-    /// Forgets `minimumEdition`; it then reads as its default.
+    /// Clears `minimumEdition`. It then reads as its default.
     public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
 
     /// The maximum known edition (inclusive) when this was constructed. Editions
@@ -3187,7 +3187,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
     }
     /// Whether `maximumEdition` is set.
     public var hasMaximumEdition: Bool { _message.pointee.has_maximum_edition != 0 }
-    /// Forgets `maximumEdition`; it then reads as its default.
+    /// Clears `maximumEdition`. It then reads as its default.
     public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
     /// A map from every known edition with a unique set of defaults to its
@@ -3205,7 +3205,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
         }
         /// Whether `edition` is set.
         public var hasEdition: Bool { _message.pointee.has_edition != 0 }
-        /// Forgets `edition`; it then reads as its default.
+        /// Clears `edition`. It then reads as its default.
         public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Defaults of features that can be overridden in this edition.
@@ -3216,7 +3216,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
         }
         /// Whether `overridableFeatures` is set.
         public var hasOverridableFeatures: Bool { _message.pointee.overridable_features != nil }
-        /// Forgets `overridableFeatures`; it then reads as its default.
+        /// Clears `overridableFeatures`. It then reads as its default.
         public mutating func clearOverridableFeatures() { _mutableFields().pointee.overridable_features = nil }
 
         /// Defaults of features that can't be overridden in this edition.
@@ -3227,7 +3227,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
         }
         /// Whether `fixedFeatures` is set.
         public var hasFixedFeatures: Bool { _message.pointee.fixed_features != nil }
-        /// Forgets `fixedFeatures`; it then reads as its default.
+        /// Clears `fixedFeatures`. It then reads as its default.
         public mutating func clearFixedFeatures() { _mutableFields().pointee.fixed_features = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a
@@ -3392,7 +3392,7 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         }
         /// Whether `leadingComments` is set.
         public var hasLeadingComments: Bool { _message.pointee.has_leading_comments != 0 }
-        /// Forgets `leadingComments`; it then reads as its default.
+        /// Clears `leadingComments`. It then reads as its default.
         public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
         /// Calls `body` with the text of `leadingComments`, without a copy.
         public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3406,7 +3406,7 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineMessages.Message {
         }
         /// Whether `trailingComments` is set.
         public var hasTrailingComments: Bool { _message.pointee.has_trailing_comments != 0 }
-        /// Forgets `trailingComments`; it then reads as its default.
+        /// Clears `trailingComments`. It then reads as its default.
         public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
         /// Calls `body` with the text of `trailingComments`, without a copy.
         public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3464,7 +3464,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineMessages.Message {
         }
         /// Whether `sourceFile` is set.
         public var hasSourceFile: Bool { _message.pointee.has_source_file != 0 }
-        /// Forgets `sourceFile`; it then reads as its default.
+        /// Clears `sourceFile`. It then reads as its default.
         public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
         /// Calls `body` with the text of `sourceFile`, without a copy.
         public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3484,7 +3484,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineMessages.Message {
         }
         /// Whether `begin` is set.
         public var hasBegin: Bool { _message.pointee.has_begin != 0 }
-        /// Forgets `begin`; it then reads as its default.
+        /// Clears `begin`. It then reads as its default.
         public mutating func clearBegin() { _mutableFields().pointee.has_begin = 0 }
 
         /// Identifies the ending offset in bytes in the generated code that
@@ -3500,7 +3500,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineMessages.Message {
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public var semantic: Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic {
@@ -3513,7 +3513,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineMessages.Message {
         }
         /// Whether `semantic` is set.
         public var hasSemantic: Bool { _message.pointee.has_semantic != 0 }
-        /// Forgets `semantic`; it then reads as its default.
+        /// Clears `semantic`. It then reads as its default.
         public mutating func clearSemantic() { _mutableFields().pointee.has_semantic = 0 }
 
         /// Represents the identified object's effect on the element in the original

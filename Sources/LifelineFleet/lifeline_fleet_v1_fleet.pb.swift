@@ -76,7 +76,7 @@ public struct Lifeline_Fleet_V1_JoinRequest: LifelineMessages.Message {
         }
     }
 
-    /// What `start` can hold.
+    /// The possible values of `start`.
     public enum OneOf_Start: Hashable, Sendable {
         /// Those behind this place.
         case after(Lifeline_Fleet_V1_Position)
@@ -101,7 +101,7 @@ public struct Lifeline_Fleet_V1_JoinReply: LifelineMessages.Message {
     }
     /// Whether `position` is set.
     public var hasPosition: Bool { _message.pointee.position != nil }
-    /// Forgets `position`; it then reads as its default.
+    /// Clears `position`. It then reads as its default.
     public mutating func clearPosition() { _mutableFields().pointee.position = nil }
 
     /// Whether all messages behind the place that was asked for will come. Else those that are pushed from now on will.
@@ -203,7 +203,7 @@ public struct Lifeline_Fleet_V1_PresenceUpdate: LifelineMessages.Message {
         }
     }
 
-    /// What `update` can hold.
+    /// The possible values of `update`.
     public enum OneOf_Update: Hashable, Sendable {
         /// All who are there: at first, and instead of single updates that would have waited for too long.
         case present(Lifeline_Fleet_V1_PresentMembers)
@@ -294,7 +294,7 @@ public struct Lifeline_Fleet_V1_PresenceNews: LifelineMessages.Message {
     }
     /// Whether `base` is set.
     public var hasBase: Bool { _message.pointee.has_base_3_case.rawValue == 3 }
-    /// Forgets `base`; it then reads as its default.
+    /// Clears `base`. It then reads as its default.
     public mutating func clearBase() { _mutableFields().pointee.has_base_3_case.rawValue = 0 }
 
     public var present: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_Member> {
@@ -351,7 +351,7 @@ public struct Lifeline_Fleet_V1_GroupMessage: LifelineMessages.Message {
     }
     /// Whether `delivery` is set.
     public var hasDelivery: Bool { _message.pointee.delivery != nil }
-    /// Forgets `delivery`; it then reads as its default.
+    /// Clears `delivery`. It then reads as its default.
     public mutating func clearDelivery() { _mutableFields().pointee.delivery = nil }
 
     public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__GroupMessage
@@ -375,7 +375,7 @@ public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
     }
     /// Whether `millisecondsToLive` is set.
     public var hasMillisecondsToLive: Bool { _message.pointee.has_milliseconds_to_live_case.rawValue == 1 }
-    /// Forgets `millisecondsToLive`; it then reads as its default.
+    /// Clears `millisecondsToLive`. It then reads as its default.
     public mutating func clearMillisecondsToLive() { _mutableFields().pointee.has_milliseconds_to_live_case.rawValue = 0 }
 
     /// Of messages with one key, members that are behind get only the newest. Absent: each counts.
@@ -385,7 +385,7 @@ public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
     }
     /// Whether `key` is set.
     public var hasKey: Bool { _message.pointee.has_key_case.rawValue == 2 }
-    /// Forgets `key`; it then reads as its default.
+    /// Clears `key`. It then reads as its default.
     public mutating func clearKey() { _mutableFields().pointee.has_key_case.rawValue = 0 }
     /// Calls `body` with the text of `key`, without a copy.
     public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -438,7 +438,7 @@ public struct Lifeline_Fleet_V1_NodeMessage: LifelineMessages.Message {
         }
     }
 
-    /// What `content` can hold.
+    /// The possible values of `content`.
     public enum OneOf_Content: Hashable, Sendable {
         case handOver(Lifeline_Fleet_V1_HandOver)
         case handedOver(Lifeline_Fleet_V1_HandedOver)
@@ -486,7 +486,7 @@ public struct Lifeline_Fleet_V1_HandOver: LifelineMessages.Message {
     }
     /// Whether `subject` is set.
     public var hasSubject: Bool { _message.pointee.has_subject_case.rawValue == 4 }
-    /// Forgets `subject`; it then reads as its default.
+    /// Clears `subject`. It then reads as its default.
     public mutating func clearSubject() { _mutableFields().pointee.has_subject_case.rawValue = 0 }
     /// Calls `body` with the text of `subject`, without a copy.
     public func withSubjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -595,7 +595,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     }
     /// Whether `subject` is set.
     public var hasSubject: Bool { _message.pointee.has_subject_case.rawValue == 2 }
-    /// Forgets `subject`; it then reads as its default.
+    /// Clears `subject`. It then reads as its default.
     public mutating func clearSubject() { _mutableFields().pointee.has_subject_case.rawValue = 0 }
     /// Calls `body` with the text of `subject`, without a copy.
     public func withSubjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -610,7 +610,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     }
     /// Whether `clientTerms` is set.
     public var hasClientTerms: Bool { _message.pointee.client_terms != nil }
-    /// Forgets `clientTerms`; it then reads as its default.
+    /// Clears `clientTerms`. It then reads as its default.
     public mutating func clearClientTerms() { _mutableFields().pointee.client_terms = nil }
 
     /// Those of the servers so far.
@@ -621,7 +621,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     }
     /// Whether `serverTerms` is set.
     public var hasServerTerms: Bool { _message.pointee.server_terms != nil }
-    /// Forgets `serverTerms`; it then reads as its default.
+    /// Clears `serverTerms`. It then reads as its default.
     public mutating func clearServerTerms() { _mutableFields().pointee.server_terms = nil }
 
     public var ordinary: Lifeline_Fleet_V1_ParkedSession.Lane {
@@ -631,7 +631,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     }
     /// Whether `ordinary` is set.
     public var hasOrdinary: Bool { _message.pointee.ordinary != nil }
-    /// Forgets `ordinary`; it then reads as its default.
+    /// Clears `ordinary`. It then reads as its default.
     public mutating func clearOrdinary() { _mutableFields().pointee.ordinary = nil }
 
     public var urgent: Lifeline_Fleet_V1_ParkedSession.Lane {
@@ -641,7 +641,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     }
     /// Whether `urgent` is set.
     public var hasUrgent: Bool { _message.pointee.urgent != nil }
-    /// Forgets `urgent`; it then reads as its default.
+    /// Clears `urgent`. It then reads as its default.
     public mutating func clearUrgent() { _mutableFields().pointee.urgent = nil }
 
     /// Pushes that were accepted, and wait for credit.
@@ -824,7 +824,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             }
         }
 
-        /// What `role` can hold.
+        /// The possible values of `role`.
         public enum OneOf_Role: Hashable, Sendable {
             /// The message may be left out. Absent, as the others: it goes as it is.
             case promise(Lifeline_Fleet_V1_ParkedSession.Promise)
@@ -850,7 +850,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         }
         /// Whether `key` is set.
         public var hasKey: Bool { _message.pointee.has_key_case.rawValue == 1 }
-        /// Forgets `key`; it then reads as its default.
+        /// Clears `key`. It then reads as its default.
         public mutating func clearKey() { _mutableFields().pointee.has_key_case.rawValue = 0 }
         /// Calls `body` with the text of `key`, without a copy.
         public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -869,7 +869,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         }
         /// Whether `nanosecondsLeft` is set.
         public var hasNanosecondsLeft: Bool { _message.pointee.has_nanoseconds_left_case.rawValue == 2 }
-        /// Forgets `nanosecondsLeft`; it then reads as its default.
+        /// Clears `nanosecondsLeft`. It then reads as its default.
         public mutating func clearNanosecondsLeft() { _mutableFields().pointee.has_nanoseconds_left_case.rawValue = 0 }
 
         public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__PromiseX08990184
@@ -916,7 +916,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         }
         /// Whether `promise` is set.
         public var hasPromise: Bool { _message.pointee.promise != nil }
-        /// Forgets `promise`; it then reads as its default.
+        /// Clears `promise`. It then reads as its default.
         public mutating func clearPromise() { _mutableFields().pointee.promise = nil }
 
         public typealias _Fields = CLifelineFleet.Lifeline__Fleet__V1__ParkedSession__WaitingPushXbf7799b2
@@ -1006,7 +1006,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         }
         /// Whether `position` is set.
         public var hasPosition: Bool { _message.pointee.position != nil }
-        /// Forgets `position`; it then reads as its default.
+        /// Clears `position`. It then reads as its default.
         public mutating func clearPosition() { _mutableFields().pointee.position = nil }
 
         /// Whether messages before that one are lost, and the client was not told.
@@ -1053,11 +1053,11 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
     /// Makes the session a member of a group. A member that joins again stays where it is.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func join(
         _ request: Lifeline_Fleet_V1_JoinRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -1077,11 +1077,11 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
     /// Ends that. A session that is no member may ask for it, too.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func leave(
         _ request: Lifeline_Fleet_V1_LeaveRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -1104,9 +1104,9 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func watchPresence(
         _ request: Lifeline_Fleet_V1_WatchPresenceRequest,
         timeout: Swift.Duration? = nil,

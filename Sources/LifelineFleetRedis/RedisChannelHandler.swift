@@ -10,8 +10,8 @@ final class RedisChannelHandler: ChannelInboundHandler {
     private let lost: (RedisError) -> Void
 
     /// - Parameters:
-    ///   - received: takes the replies of a read, and the error in the bytes behind them, if there is one.
-    ///   - lost: is told why the connection ends; maybe more than once.
+    ///   - received: receives the replies of a read, and the error in the bytes after them, if there is one.
+    ///   - lost: receives the reason for the end of the connection, perhaps more than once.
     init(
         limits: RedisReplyLimits,
         received: @escaping ([RedisValue], RESPError?) -> Void,

@@ -19,12 +19,12 @@ package final class RedisClient: Sendable {
     private let commands: RedisLink<Commands>
     private let subscriptions: RedisLink<Subscriptions>
 
-    /// Reads the files of the TLS configuration: do not call this on an event loop.
+    /// Makes a client. Reads the files of the TLS configuration, so do not call it on an event loop.
     ///
     /// - Parameters:
-    ///   - logger: gets each connection, and the reason of its end.
-    ///   - handleMessages: takes the messages of channels in order, and the gaps between them. Called on an event loop,
-    ///     which it must not block.
+    ///   - logger: receives each connection, and the reason for its end.
+    ///   - handleMessages: receives the messages of channels in order, and the gaps between them. Called on an event
+    ///     loop, which it must not block.
     /// - Throws: `RedisError` `invalidConfiguration`.
     package init(
         _ configuration: RedisConfiguration,
@@ -59,12 +59,12 @@ package final class RedisClient: Sendable {
     /// Sends a command, and waits for its reply.
     ///
     /// The command waits while there is no connection, and while the limits of the configuration allow no more in
-    /// flight. Cancelling the task takes a command back that waits. A command that was sent goes on, and its reply is
+    /// flight. Cancelling the task withdraws a waiting command. A command that was sent goes on, and its reply is
     /// dropped.
     ///
     /// - Parameter timeout: the timeout; nil for the configuration's.
-    /// - Throws: `RedisError`: `refused` where Redis replies with an error, `timedOut` where the command was not sent
-    ///   in time, `outcomeUnknown` where it was sent and may have run, `notAdmitted`, `commandTooLarge`, `closed`;
+    /// - Throws: `RedisError`: `refused` when Redis replies with an error, `timedOut` when the command was not sent in
+    ///   time, `outcomeUnknown` when it was sent and may have run, `notAdmitted`, `commandTooLarge`, `closed`;
     ///   `CancellationError`.
     package func send(_ command: RedisCommand, timeout: Duration? = nil) async throws -> RedisValue {
         try await commands.wait(timeout: timeout ?? self.timeout) { commands, waiter, deadline throws(RedisError) in
@@ -72,7 +72,7 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Runs a script, and waits for its reply. Sends the script's source only where Redis does not know the script.
+    /// Runs a script, and waits for its reply. Sends the script's source only if Redis does not know the script.
     ///
     /// - Parameters:
     ///   - keys: the keys that the script uses.
@@ -90,7 +90,7 @@ package final class RedisClient: Sendable {
         do {
             return try await send(command("EVALSHA", script.digest), timeout: timeout)
         } catch let error as RedisError where error.replyCode == "NOSCRIPT" {
-            // It did not run. Redis knows it afterwards.
+            // The script did not run. Redis knows it afterwards.
             return try await send(command("EVAL", script.source), timeout: timeout)
         }
     }
@@ -99,7 +99,7 @@ package final class RedisClient: Sendable {
 
     /// Subscribes to channels, and returns when their messages come.
     ///
-    /// Each new connection subscribes to the channels again, also where this method has thrown, until `unsubscribe`.
+    /// Each new connection subscribes to the channels again, even if this method has thrown, until `unsubscribe`.
     /// Channels that Redis refuses are forgotten.
     ///
     /// - Parameter timeout: the timeout; nil for the configuration's.
@@ -116,8 +116,7 @@ package final class RedisClient: Sendable {
     /// Unsubscribes from channels, and returns when no more of their messages come.
     ///
     /// - Parameter timeout: the timeout; nil for the configuration's.
-    /// - Throws: `RedisError`: `timedOut`, `closed`; `CancellationError`. The subscription
-    ///   ends all the same, later.
+    /// - Throws: `RedisError`: `timedOut`, `closed`; `CancellationError`. Then the subscription ends later.
     package func unsubscribe(from channels: [String], timeout: Duration? = nil) async throws {
         _ = try await subscriptions.wait(timeout: timeout ?? self.timeout) {
             table,
@@ -127,18 +126,18 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Stops reading messages. Messages that were read already still come.
+    /// Stops reading messages. Messages that were already read still come.
     ///
     /// Redis keeps unread messages up to a limit (`client-output-buffer-limit pubsub`), and then closes the connection,
-    /// which shows as a gap.
+    /// which appears as a gap.
     package func pauseMessages() { subscriptions.setPaused(true) }
 
-    /// Reads messages again.
+    /// Resumes reading messages.
     package func resumeMessages() { subscriptions.setPaused(false) }
 
     // MARK: The end
 
-    /// Closes both connections, and fails everything that waits. Returns when both are closed.
+    /// Closes both connections, and fails all waiting calls. Returns when both are closed.
     package func close() async {
         await commands.close()
         await subscriptions.close()

@@ -6,10 +6,10 @@ extension RedisConfiguration {
 
     /// Reads `redis://[user:password@]host[:port][/database]`, or the same with `rediss://` for TLS.
     ///
-    /// A password alone is written `redis://:password@host`. User and password are percent-decoded. Without a port it
-    /// is 6379. An IPv6 address stands in brackets.
+    /// A password alone is written `redis://:password@host`. User and password are percent-decoded. The default port is
+    /// 6379. An IPv6 address is written in brackets.
     ///
-    /// - Throws: `RedisError` `invalidURL`, whose message says what is wrong, without user and password.
+    /// - Throws: `RedisError` `invalidURL`. Its message has the reason, without user and password.
     public init(url: String) throws(RedisError) {
         guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
             throw .invalidURL(url, "it has no scheme. Write \(Self.form)")
@@ -21,7 +21,7 @@ extension RedisConfiguration {
         default: throw .invalidURL(url, "the scheme is neither redis nor rediss. Write \(Self.form)")
         }
         let rest = url[colon...].dropFirst(3)
-        // Before the slash is looked for, or a password that has one would be taken for a host.
+        // Searched before the slash, because a password with a slash would otherwise be taken for a host.
         let at = rest.lastIndex(of: "@")
         let place = at.map { rest[$0...].dropFirst() } ?? rest
         let slash = place.firstIndex(of: "/") ?? place.endIndex
@@ -32,7 +32,7 @@ extension RedisConfiguration {
     }
 
     private static func parseCredentials(_ text: Substring, of url: String) throws(RedisError) -> RedisCredentials {
-        // Other programs take a single word for the user, or for the password, which the server's log would show then.
+        // Other programs take a single word for the user, or for the password, which the server's log would then show.
         guard let colon = text.firstIndex(of: ":") else {
             throw .invalidURL(
                 url,
@@ -62,12 +62,12 @@ extension RedisConfiguration {
             }
         }
         if authority.host.isEmpty { throw .invalidURL(url, "the host is missing. Write \(form)") }
-        // "%" is that of an IPv6 address's zone.
+        // "%" begins the zone of an IPv6 address.
         guard authority.host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/\\?#@[]\"<>".utf8.contains($0) }) else {
             throw .invalidURL(url, "the host has a character that no host has")
         }
         let port = authority.portText == nil ? defaultPort : authority.port
-        // The text is not repeated: it may be a part of a password.
+        // The text is not repeated, because it may be a part of a password.
         guard let port, port > 0 else {
             throw .invalidURL(
                 url,

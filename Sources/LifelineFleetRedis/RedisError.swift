@@ -2,7 +2,7 @@ internal import LifelineCore
 
 /// A failure of a command, of a connection to Redis, or of a configuration.
 public struct RedisError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure this is. More may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case invalidURL, invalidConfiguration, commandTooLarge
@@ -11,7 +11,7 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         }
         private let kind: Kind
 
-        /// Local misuse: the text is no URL of a Redis server.
+        /// Local misuse: the text is not a URL of a Redis server.
         public static let invalidURL = Code(kind: .invalidURL)
         /// Local misuse: a configuration cannot be used, such as a file of certificates.
         public static let invalidConfiguration = Code(kind: .invalidConfiguration)
@@ -19,9 +19,9 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         public static let commandTooLarge = Code(kind: .commandTooLarge)
         /// There is no connection, or it was lost. The cause is mostly a `ConnectionError`.
         public static let connectionFailed = Code(kind: .connectionFailed)
-        /// The server did not let the client in: user or password are wrong, or the database is.
+        /// The server did not let the client in: user, password or database are wrong.
         public static let notAdmitted = Code(kind: .notAdmitted)
-        /// The server sent something that is no reply of Redis, or is over a limit.
+        /// The server sent something that is not a reply of Redis, or exceeds a limit.
         public static let protocolViolation = Code(kind: .protocolViolation)
         /// The client was closed. The command did not run.
         public static let closed = Code(kind: .closed)
@@ -29,21 +29,20 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(kind: .timedOut)
         /// The command was written, and no reply came: it may have run.
         public static let outcomeUnknown = Code(kind: .outcomeUnknown)
-        /// The server replied with an error; `replyCode` says which.
+        /// The server replied with an error; see `replyCode`.
         public static let refused = Code(kind: .refused)
 
         /// The code's name.
         public var description: String { "\(kind)" }
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do.
+    /// A description of the failure, and what to do about it.
     public let message: String
-    /// The first word of an error that the server replied, such as `NOSCRIPT` or `WRONGTYPE`; nil where it replied
-    /// none.
+    /// The first word of an error that the server replied, such as `NOSCRIPT` or `WRONGTYPE`; nil for other failures.
     public let replyCode: String?
-    /// The error of the layer below, where there is one.
+    /// The error of the layer below, if there is one.
     public let cause: (any Error)?
 
     /// Makes an error.
@@ -51,8 +50,8 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         (self.code, self.message, self.replyCode, self.cause) = (code, message, replyCode, cause)
     }
 
-    /// Whether the same command may succeed later: the server loads its data, is a replica since a failover or lacks
-    /// its master, or runs a long script.
+    /// Whether the same command may succeed later: the server loads its data, has become a replica, has lost its
+    /// master, or runs a long script.
     public var isTemporary: Bool {
         ["LOADING", "READONLY", "MASTERDOWN", "BUSY"].contains(replyCode)
     }
@@ -65,7 +64,7 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
 }
 
 extension RedisError {
-    /// The server's reply to a command is an error.
+    /// Makes the error for an error reply to a command.
     init(_ reply: RedisReplyError, to command: String) {
         let replyCode = String(reply.code).escaped(limit: 40)
         self.init(
@@ -75,7 +74,7 @@ extension RedisError {
         )
     }
 
-    /// The server's reply to what opens a connection is an error.
+    /// Makes the error for an error reply while a connection is opened.
     init(_ reply: RedisReplyError, opening step: RedisGreeting.Step) {
         let advice =
             switch step {

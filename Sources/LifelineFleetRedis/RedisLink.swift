@@ -9,7 +9,7 @@ internal import Synchronization
 /// A task that waits for a reply.
 typealias RedisWaiter = QuickContinuation<Result<RedisValue, any Error>>
 
-/// Drives a machine: tells it what happens on one connection of a client, and does what it decides.
+/// Drives a machine: reports the events of one connection of a client to it, and runs its actions.
 final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaiter {
     typealias Machine = RedisMachine<Role>
 
@@ -24,12 +24,12 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
         var isTurnComing = false
     }
 
-    /// State that only the loop touches.
+    /// State that only the loop uses.
     private struct LoopState {
         var attempt: Task<Void, Never>?
         var channel: (any Channel)?
         var timer = LoopTimer()
-        /// Actions that are decided and not done.
+        /// The actions that were decided and have not run.
         var decided = FIFO<Machine.Actions>()
         var isActing = false
     }
@@ -55,9 +55,9 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
 
     // MARK: From any thread
 
-    /// Asks the role for something, and waits for the result.
+    /// Passes a call to the role, and waits for the result.
     ///
-    /// - Parameter begin: gives the role the waiter, and returns the number of the call; nil where there is nothing to
+    /// - Parameter begin: gives the role the waiter, and returns the number of the call; nil if there is nothing to
     ///   wait for. Called under the lock.
     func wait(
         timeout: Duration,
@@ -102,7 +102,7 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
         for (waiter, result) in actions.results { waiter.resume(returning: result) }
     }
 
-    /// Stops reading, or goes on with it.
+    /// Stops or resumes reading.
     func setPaused(_ isPaused: Bool) {
         if loop.inEventLoop { pauseChanged(isPaused) } else { loop.execute { self.pauseChanged(isPaused) } }
     }
@@ -114,9 +114,9 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
 
     // MARK: On the loop
 
-    /// The connection of an attempt stands.
+    /// Notes that the connection of an attempt is open.
     ///
-    /// - Throws: `CancellationError` where it is not wanted any more.
+    /// - Throws: `CancellationError` when it is no longer wanted.
     private func opened(_ channel: any Channel, attempt: UInt64) throws {
         let handler = RedisChannelHandler(limits: route.limits) { replies, failure in
             self.received(replies, failure: failure, attempt: attempt)
@@ -165,8 +165,8 @@ final class RedisLink<Role: RedisRole>: Sendable where Role.Waiter == RedisWaite
             .flatMap { channel?.closeFuture ?? self.loop.makeSucceededVoidFuture() }
     }
 
-    /// Has the machine decide, and does what it decided. Doing that may end the connection and so call this again: the
-    /// new actions wait for the old ones, so that bytes and events keep their order.
+    /// Lets the machine decide, and runs its actions. An action may end the connection and call this again: the new
+    /// actions wait for the old ones, so that bytes and events keep their order.
     private func run(_ decide: (inout Machine, _ now: MonotonicTime) -> Machine.Actions) {
         let now = MonotonicTime.now()
         let (actions, deadline) = state.withLockedValue { state in

@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import LifelineTransport
 internal import NIOCore
 
-/// How a client's connections reach the server.
+/// The way of a client's connections to the server.
 struct RedisRoute: Sendable {
     let transport: NIOTransport
     let limits: RedisReplyLimits
@@ -10,7 +10,7 @@ struct RedisRoute: Sendable {
     private let layers: [any ChannelLayer]
     private let timeout: Duration
 
-    /// Reads the files of the TLS configuration: do not call this on an event loop.
+    /// Reads the files of the TLS configuration, so do not call it on an event loop.
     ///
     /// - Throws: `invalidConfiguration`.
     init(_ configuration: RedisConfiguration) throws(RedisError) {
@@ -19,7 +19,7 @@ struct RedisRoute: Sendable {
         endpoint = configuration.endpoint
         timeout = configuration.connectTimeout.clamped(atLeast: .milliseconds(1))
         guard !endpoint.isWebSocket else {
-            throw RedisError(code: .invalidConfiguration, message: "Redis speaks no WebSocket. Use tcp, tls or unix.")
+            throw RedisError(code: .invalidConfiguration, message: "Redis has no WebSocket. Use tcp, tls or unix.")
         }
         do throws(ConnectionError) {
             layers =
@@ -31,13 +31,13 @@ struct RedisRoute: Sendable {
         } catch {
             throw RedisError(
                 code: .invalidConfiguration,
-                message: "TLS cannot be spoken as RedisConfiguration.tls wants it.",
+                message: "RedisConfiguration.tls cannot be used.",
                 cause: error
             )
         }
     }
 
-    /// - Parameter addHandlers: is called on the loop when the connection stands, before anything is read.
+    /// - Parameter addHandlers: called on the loop when the connection is open, before anything is read.
     /// - Throws: `ConnectionError`, `CancellationError`.
     func connect(_ addHandlers: @escaping @Sendable (any Channel) throws -> Void) async throws {
         try await transport.openChannel(

@@ -14,7 +14,7 @@ public import LifelineMessages
 ///
 /// Decodes all messages of a piece at once: an empty message takes one byte of input and about 100 bytes of memory or
 /// more. Keep pieces of untrusted bytes short, such as 64 KiB. Between pieces, a decoder keeps only the message that
-/// has begun: at most twice the bytes of it that have come, and a constant.
+/// has begun: at most twice its bytes so far, and a constant.
 public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
     private var assembler: FrameAssembler
     private var place = StreamPlace()
@@ -44,7 +44,7 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
     /// The number of messages that were decoded.
     public var messageCount: Int { place.messageCount }
 
-    /// The number of bytes that these had, with their lengths: where the next message begins.
+    /// The number of bytes of these messages, with their lengths: the offset of the next message.
     public var byteCount: Int { place.byteCount }
 
     /// Decodes the messages that `bytes` complete, and appends them.
@@ -57,7 +57,7 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
 
     /// Decodes the message that earlier bytes began, and those that begin within the next `byteCount` bytes.
     ///
-    /// - Returns: the number of bytes that were taken. The rest is to come with the next call.
+    /// - Returns: the number of bytes that were taken. The next call must have the rest.
     @usableFromInline mutating func decodePart(
         of bytes: RawSpan,
         byteCount: Int,
@@ -66,7 +66,7 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
         if let failure { throw failure }
         let limit = PartLimit(byteCount: byteCount)
         var sink = DecodingSink(messages: messages, place: place, partial: partial, options: options)
-        // The sink is to be the only owner, or the array is copied.
+        // The sink must be the only owner, or the array is copied.
         messages = []
         do {
             defer { (messages, place) = (sink.messages, sink.place) }

@@ -7,13 +7,13 @@ public import LifelineMessages
 ///     while let sample = try reader.next() { … }
 ///
 /// Reads 64 KiB at a time and holds the messages of one read. It blocks its thread while a pipe or a socket has nothing
-/// to read: in a task, use `delimitedMessages(of:)` of an asynchronous sequence.
+/// to read. In a task, use `delimitedMessages(of:)` of an asynchronous sequence.
 public struct DelimitedMessageReader<Decoded: DelimitedMessage>: ~Copyable, Sendable {
     private static var chunkLength: Int { 64 << 10 }
 
     private let file: OpenFile
     private var decoder: DelimitedMessageDecoder<Decoded>
-    /// The messages of the last read, the last one first. Handing one out removes it, so that the caller's is the only
+    /// The messages of the last read, the last one first. Returning one removes it, so that the caller has the only
     /// reference, and changing it needs no copy.
     private var waiting: [Decoded] = []
     /// Whether nothing more is read. The decoder has the error, if there was one.

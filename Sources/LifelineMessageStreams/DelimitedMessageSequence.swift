@@ -2,7 +2,7 @@ internal import LifelineCore
 public import LifelineMessages
 
 extension AsyncSequence where Element: Sequence<UInt8> {
-    /// The messages in these pieces of a delimited stream, however it was cut.
+    /// The messages in these pieces of a delimited stream. A piece may end anywhere.
     ///
     /// Iterating throws `DelimitedStreamError`, after the messages before the one that failed, and the errors of this
     /// sequence. It throws `CancellationError` when the task was cancelled and this sequence has ended inside a
@@ -68,8 +68,8 @@ where Base.Element: Sequence<UInt8> {
         AsyncIterator(base: base.makeAsyncIterator(), decoder: decoder)
     }
 
-    /// Decodes up to 64 KiB of a piece at once. Inlined, so that it is compiled for the very types: looking these up at
-    /// run time took most of the time.
+    /// Decodes up to 64 KiB of a piece at once. Inlined, so that it is compiled for the specific types: looking them up
+    /// at run time took most of the time.
     public struct AsyncIterator: AsyncIteratorProtocol {
         /// Empty messages take a byte each, and a hundred times that in memory.
         @usableFromInline static var partLength: Int { 64 << 10 }
@@ -119,7 +119,7 @@ where Base.Element: Sequence<UInt8> {
                 return false
             }
             do throws(DelimitedStreamError) {
-                // A span of the property would bar the others from changing.
+                // A span of the property would prevent changes of the others.
                 let piece = piece
                 let rest = piece.span.bytes.extracting(droppingFirst: offset)
                 offset += try decoder.decodePart(of: rest, byteCount: Self.partLength, into: &waiting)

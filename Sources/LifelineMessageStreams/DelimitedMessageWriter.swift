@@ -70,7 +70,8 @@ public struct DelimitedMessageWriter: ~Copyable, Sendable {
         _ message: some DelimitedMessage,
         partial: Bool = false
     ) throws(DelimitedStreamError) {
-        // Inlined, so that it is compiled for the very type: looking that up at run time costs more than most messages.
+        // Inlined, so that it is compiled for the specific type: looking it up at run time costs more than most
+        // messages.
         if let failure { throw failure }
         do {
             try message.withDelimitedBytes(partial: partial) { try accept($0) }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Why messages could not be read from a delimited stream, or not be written to one.
+/// An error of reading messages from a delimited stream, or writing them to one.
 public struct DelimitedStreamError: Error, Sendable, CustomStringConvertible {
     /// The number of messages before the one that failed, counted from where the reader or writer began.
     ///
@@ -23,7 +23,7 @@ public struct DelimitedStreamError: Error, Sendable, CustomStringConvertible {
 public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The system's number of the error: see errno(3).
     public let number: Int32
-    /// The file, what could not be done with it, and the system's text of the error.
+    /// The file, the action that failed, and the system's text of the error.
     public let description: String
 
     /// - Parameters:

@@ -1,7 +1,7 @@
 internal import LifelineCore
 
-/// Pieces of a delimited stream that arrives byte by byte: a length makes a piece, and a message makes one or more. A
-/// piece for each byte would cost a hundred times what the byte does.
+/// Pieces of a delimited stream that arrives byte by byte. A length is one piece, and a message is one or more. A piece
+/// for each byte would cost a hundred times as much as the byte.
 public struct FramePieces<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     @usableFromInline let base: Base
 
@@ -52,7 +52,7 @@ extension FramePieces: Sendable where Base: Sendable {}
 
 @usableFromInline let longestPrefix = Varint.maximumLength
 
-/// The length that a prefix declares; 0 where it is none, which the decoder refuses.
+/// The length in a prefix; 0 if it is not a prefix, which the decoder refuses.
 @usableFromInline func declaredLength(_ prefix: [UInt8]) -> Int {
     prefix.withUnsafeBytes { if case .value(let length, _) = Varint.decode($0) { Int(length) } else { 0 } }
 }

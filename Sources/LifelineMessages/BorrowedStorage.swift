@@ -49,8 +49,8 @@ extension _BorrowedStorage {
         take { lifeline_array_reserve($0, elements, count, capacity, stride) }
     }
 
-    /// Memory that `allocate` takes from the arena. When it returns nil, the allowance is used up: it is renewed, and
-    /// `allocate` called again.
+    /// Memory that `allocate` takes from the arena. If it returns nil, the allowance is used up: gives a new one, and
+    /// calls `allocate` again.
     ///
     /// Running out of real memory is fatal, as elsewhere in Swift. Decoding has a budget of its own.
     @inline(__always) private func take<Memory>(_ allocate: (UnsafeMutablePointer<LifelineArena>) -> Memory?) -> Memory

@@ -1,35 +1,34 @@
-/// What a connection can carry: a type that is made from a frame's payload and written as a frame.
+/// A type that a connection can carry: it is made from a frame's payload and written as a frame.
 ///
-/// Every generated message is one, and so is `RawMessage`. A type of another protobuf library becomes one with a few
-/// lines.
+/// All generated messages conform to it, and so does `RawMessage`. A type of another protobuf library needs only a few
+/// lines for that.
 public protocol DelimitedMessage: Sendable {
-    /// Decodes a payload, which is valid for the time of the call.
+    /// Decodes a payload, which is valid only during the call.
     init(serializedBytes: UnsafeRawBufferPointer, partial: Bool, options: DecodingOptions) throws(MessageError)
 
-    /// Calls `body` with the encoded message behind its length as a varint. The memory is valid for the time of the
-    /// call.
+    /// Calls `body` with the encoded message after its length as a varint. The memory is valid only during the call.
     func withDelimitedBytes<Result>(
         partial: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
-    /// The same for a message in memory, which stays there, unchanged, until the call returns: what it refers to need
-    /// not be retained. There is an implementation for all types.
+    /// The same for a message in memory, which stays there, unchanged, until the call returns: objects that it refers
+    /// to need not be retained. All types have an implementation.
     static func withDelimitedBytes<Result>(
         of message: UnsafePointer<Self>,
         partial: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
-    /// The encoded message, without its length. There is an implementation for all types, which copies it from
+    /// The encoded message, without its length. All types have an implementation, which copies the message from
     /// `withDelimitedBytes`.
     func encodedPayload(partial: Bool) throws -> [UInt8]
 
-    /// Decodes payloads, which are valid for the time of the call, and adds a message for each to `messages`, in their
-    /// order: one call for many messages, which is compiled for the very type. `messages` has room for all. There is an
-    /// implementation for all types. (A class has to be final to have it.)
+    /// Decodes payloads, which are valid only during the call, and adds a message for each to `messages`, in their
+    /// order. This is one call for many messages, compiled for the specific type. `messages` has room for all. All
+    /// types have an implementation. (A class has to be final to have it.)
     ///
-    /// - Throws: for the first that cannot be decoded; those before it were added.
+    /// - Throws: for the first payload that cannot be decoded. The messages before it were added.
     static func decode(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
         into messages: inout OutputSpan<Self>,

@@ -23,7 +23,7 @@ public protocol FieldElement: Hashable, Sendable {
     /// Whether two values are the same in an encoding: see ``Message``. Their storages live during the call.
     static func _areEqual(_ left: _CValue, _ right: _CValue) -> Bool
 
-    /// Lends `value` as an element that is changed in place, if the type allows for that. `value` is then empty until
+    /// Lends `value` as an element that can be changed in place, if the type supports that. `value` is then empty until
     /// the loan ends, and `lent` is its old content.
     static func _lend(
         _ value: inout _CValue,
@@ -37,7 +37,7 @@ public protocol FieldElement: Hashable, Sendable {
     /// floating-point numbers.
     static func _isStored(_ element: Self, as value: _CValue, in storage: _MessageStorage) -> Bool
 
-    /// The value of a map's entry that has none.
+    /// The value of a map's entry without a value.
     init()
 }
 
@@ -155,7 +155,7 @@ extension Array: FieldElement where Element == UInt8 {
 
 // MARK: - Messages
 
-// Inlinable is only what elements are read and changed with: each type has a copy of what is.
+// Inlinable are only the functions that read and change elements: each type gets a copy of them.
 extension Message {
     @inlinable public static func _load(_ value: UnsafeMutablePointer<_Fields>?, in storage: _MessageStorage) -> Self {
         guard let value else { return Self() }

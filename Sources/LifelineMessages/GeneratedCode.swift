@@ -1,3 +1,3 @@
 /// Generated code names the version of the interface that it was made for: `LIFELINE_INTERFACE_VERSION` in
-/// lifeline_table.h. Where this library has another one, there is no such type, and the compiler says so.
+/// lifeline_table.h. If this library has another version, the type does not exist, and the compiler reports that.
 public enum _GeneratedForVersion6 {}

@@ -10,9 +10,9 @@ public protocol MapKey: FieldElement {
 /// The entries of a map field: a collection of key-value pairs with the value semantics of a dictionary.
 ///
 /// Entries are in the order of their keys (numbers by value, text by its UTF-8 bytes). So a lookup takes logarithmic
-/// time without a dictionary beside the field, and equal maps have the same encoding. Inserting moves the entries
-/// behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]` changes
-/// a message in place; `map[key]` copies it.
+/// time without a dictionary beside the field, and equal maps have the same encoding. Inserting moves the entries after
+/// the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]` changes a
+/// message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
     // @unchecked Sendable for the same reason as _UntypedReference: `_elements` points into `_storage`, and is written
     // to only while `self` holds the one reference to it. Keys and values are Sendable themselves. See
@@ -69,7 +69,7 @@ extension MapField {
         update(dictionary)
     }
 
-    /// Sets the values of keys. In the order of keys, so that those of an empty map go to the end one by one.
+    /// Sets the values of keys. Goes in the order of keys, so that those of an empty map are added at the end.
     @inlinable mutating func update(_ dictionary: [Key: Value]) {
         let sorted = dictionary.sorted { left, right in
             Key._withCValue(of: left.key) { left in
@@ -104,7 +104,7 @@ extension MapField {
         }
     }
 
-    /// The value of `key`, or `defaultValue` if there is none. Changing that in place inserts it.
+    /// The value of `key`, or `defaultValue` if there is none. Changing the default in place inserts it.
     @inlinable public subscript(key: Key, default defaultValue: @autoclosure () -> Value) -> Value {
         get { self[key] ?? defaultValue() }
         _modify {
@@ -154,7 +154,7 @@ extension MapField {
     /// Removes all entries.
     @inlinable public mutating func removeAll() { self = MapField() }
 
-    /// Adds entries. Where the key is in the map already, `combine` chooses the value from the old and the new one.
+    /// Adds entries. If the map already has a key, `combine` chooses the value from the old and the new one.
     @inlinable public mutating func merge<Failure: Error>(
         _ entries: some Sequence<(key: Key, value: Value)>,
         uniquingKeysWith combine: (Value, Value) throws(Failure) -> Value
@@ -168,8 +168,8 @@ extension MapField {
         }
     }
 
-    /// A map with added entries. Where the key is in the map already, `combine` chooses the value from the old and the
-    /// new one.
+    /// A map with added entries. If the map already has a key, `combine` chooses the value from the old and the new
+    /// one.
     @inlinable public func merging<Failure: Error>(
         _ entries: some Sequence<(key: Key, value: Value)>,
         uniquingKeysWith combine: (Value, Value) throws(Failure) -> Value
@@ -179,14 +179,14 @@ extension MapField {
         return merged
     }
 
-    /// A map with the same keys, and what `transform` makes of the values.
+    /// A map with the same keys, and the results of `transform` as values.
     @inlinable public func mapValues<Mapped: FieldElement, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Mapped
     ) throws(Failure) -> MapField<Key, Mapped> {
         try compactMapValues(transform)
     }
 
-    /// A map with the keys for which `transform` makes a value, and these values.
+    /// A map with the keys for which `transform` returns a value, and these values.
     @inlinable public func compactMapValues<Mapped: FieldElement, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Mapped?
     ) throws(Failure) -> MapField<Key, Mapped> {
@@ -285,7 +285,7 @@ extension MapField: ExpressibleByDictionaryLiteral {
     }
 }
 
-/// Keys and values are compared as those of messages are, numbers by their bits and text by its bytes: see ``Message``.
+/// Keys and values are compared as in messages: numbers by their bits and text by its bytes. See ``Message``.
 extension MapField: Hashable {
     @inlinable public static func == (left: MapField, right: MapField) -> Bool {
         guard left.count == right.count else { return false }

@@ -1,8 +1,8 @@
 public import CLifelineMessages
 
-/// What decoding may cost, and what it checks.
+/// Limits on the cost of decoding, and optional checks.
 @frozen public struct DecodingOptions: Hashable, Sendable {
-    /// How many messages and groups may stand inside each other; more is an error. 100 by default, as in other protobuf
+    /// How many messages and groups may be nested; more is an error. 100 by default, as in other protobuf
     /// implementations. Values above 1,000 count as 1,000, for which a thread needs up to 1 MiB of stack (measured
     /// without optimization; glibc gives threads 8 MiB).
     public var maximumDepth: Int
@@ -10,12 +10,12 @@ public import CLifelineMessages
     /// Bytes that decoding may allocate beyond three times the input and a constant; more is an error. 64 MiB by
     /// default.
     ///
-    /// A message takes a few times the memory of its encoding; the worst case, a long list of empty messages, takes
-    /// the size of their struct for each two bytes of input. This limit keeps such an input harmless.
+    /// A message takes a few times the memory of its encoding. In the worst case, a long list of empty messages, each
+    /// two bytes of input take as much as a struct. This limit makes such an input harmless.
     public var memoryLimit: Int
 
-    /// Whether proto3 strings have to be UTF-8, as the specification asks. True by default. Without the check, what is
-    /// not UTF-8 reads as U+FFFD, and is encoded again as it came; reading text then costs more than the check.
+    /// Whether proto3 strings have to be UTF-8, as the specification demands. True by default. Without the check,
+    /// invalid bytes read as U+FFFD and are encoded again unchanged. Reading text then costs more than the check.
     public var validatesUTF8: Bool
 
     /// Makes options. Each parameter has the default of its property.
@@ -29,13 +29,13 @@ public import CLifelineMessages
 extension Message {
     /// Decodes a message from any contiguous sequence of bytes: `[UInt8]`, a slice, `Data`, NIO's `ByteBufferView`.
     ///
-    /// The bytes are copied once; nothing refers to them afterwards.
+    /// The bytes are copied once. Nothing refers to them afterwards.
     ///
     /// - Parameters:
     ///   - bytes: One encoded message, without a length prefix.
     ///   - partial: Whether proto2 `required` fields may be absent.
     ///   - options: Limits on depth and memory.
-    /// - Throws: `MessageError`, when the bytes are not an encoding of this message type or exceed a limit.
+    /// - Throws: `MessageError`, if the bytes are not an encoding of this message type or exceed a limit.
     @inlinable @inline(__always) public init(
         serializedBytes bytes: some Sequence<UInt8>,
         partial: Bool = false,
@@ -89,11 +89,11 @@ extension Message {
         if !partial { try _requireInitialized() }
     }
 
-    /// Merges an encoded message into this one, as if both encodings had been decoded one after the other: repeated
-    /// fields are appended to, submessages are merged, and of other fields the last value wins. The message is copied
-    /// first, so that many merges into a large one take long.
+    /// Merges an encoded message into this one, as if both encodings had been decoded one after the other. Repeated
+    /// fields are appended to, submessages are merged, and other fields get the last value. The message is copied
+    /// first, so many merges into a large message take long.
     ///
-    /// - Throws: `MessageError`; the message is then as it was.
+    /// - Throws: `MessageError`. The message is then unchanged.
     public mutating func merge(
         serializedBytes bytes: some Sequence<UInt8>,
         partial: Bool = false,
@@ -147,7 +147,7 @@ extension _MessageStorage {
         return (storage, message)
     }
 
-    /// Decodes a message into this storage, which holds nothing else. Returns nil on failure.
+    /// Decodes a message into this storage, which is empty. Returns nil on failure.
     ///
     /// - Parameter byteCount: How much of this storage's own memory to use, at least `lifeline_message_parse_size`.
     @inlinable @inline(__always) func parse(
@@ -228,7 +228,7 @@ extension MessageError {
 }
 
 extension Message {
-    /// Throws when a `required` field is absent.
+    /// Throws if a `required` field is absent.
     @inlinable func _requireInitialized() throws(MessageError) {
         defer { extendLifetime(self) }
         // Passes `fields`, not the message, so that the compiler knows all references to the storage.
@@ -237,7 +237,7 @@ extension Message {
 }
 
 extension UnsafePointer<_MessageTable> {
-    /// Throws when a `required` field is absent in `message`, of this type.
+    /// Throws if a `required` field is absent in `message`, of this type.
     @inlinable @inline(__always) func requireInitialized(_ message: UnsafeRawPointer) throws(MessageError) {
         if Int(pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
         if let error = missingRequiredField(in: message) { throw error }
@@ -252,12 +252,12 @@ extension UnsafePointer<_MessageTable> {
 
 /// Calls `body` with the memory of `bytes`, copied first if it is not contiguous.
 ///
-/// Inlinable, for calls of generic code that is not specialized take as long as decoding a small message.
+/// Inlinable, because generic calls that are not specialized take as long as decoding a small message.
 @inlinable package func withContiguousBytes<Result>(
     of bytes: some Sequence<UInt8>,
     _ body: (UnsafeRawBufferPointer) throws(MessageError) -> Result
 ) throws(MessageError) -> Result {
-    // withContiguousStorageIfAvailable knows no typed errors: they leave it inside a value.
+    // withContiguousStorageIfAvailable does not support typed errors, so a value carries them.
     func attempt(_ memory: UnsafeBufferPointer<UInt8>) -> Swift.Result<Result, MessageError> {
         do throws(MessageError) {
             return .success(try body(UnsafeRawBufferPointer(memory)))

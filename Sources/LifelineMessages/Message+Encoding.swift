@@ -3,12 +3,12 @@ public import CLifelineMessages
 extension Message {
     /// The encoded message.
     ///
-    /// The encoding is deterministic: equal messages have equal bytes. Fields stand in the order of their numbers, map
+    /// The encoding is deterministic: equal messages have equal bytes. Fields are in the order of their numbers, map
     /// entries in the order of their keys, and unknown fields last.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
-    /// - Throws: `MessageError`, when a required field is absent, messages are nested more than 1,000 deep (a map's
-    ///   entry that lacks its message does not count), or the encoding has more than 2³¹−1 bytes.
+    /// - Throws: `MessageError`, if a required field is absent, messages are nested more than 1,000 deep (a map's entry
+    ///   without its message does not count), or the encoding has more than 2³¹−1 bytes.
     @inlinable public func serializedBytes(partial: Bool = false) throws(MessageError) -> [UInt8] {
         if !partial { try _requireInitialized() }
         defer { extendLifetime(self) }
@@ -21,7 +21,7 @@ extension Message {
         return try MessageEncoding().payload(of: _message.fields, as: Self._table, partial: partial)
     }
 
-    /// Appends the encoded message to `buffer`. Throws as `serializedBytes(partial:)` does; `buffer` is then as it was.
+    /// Appends the encoded message to `buffer`. Throws as `serializedBytes(partial:)` does; `buffer` is then unchanged.
     @inlinable public func append(
         to buffer: inout some RangeReplaceableCollection<UInt8>,
         partial: Bool = false
@@ -31,9 +31,9 @@ extension Message {
         try MessageEncoding().append(_message.fields, as: Self._table, to: &buffer)
     }
 
-    /// Calls `body` with the encoded message, which is valid for the time of the call.
+    /// Calls `body` with the encoded message, which is valid only during the call.
     ///
-    /// - Throws: `MessageError` as `serializedBytes(partial:)` does, and what `body` throws.
+    /// - Throws: `MessageError` as `serializedBytes(partial:)` does, and the errors of `body`.
     @inlinable public func withSerializedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -43,10 +43,10 @@ extension Message {
         return try MessageEncoding().withBytes(of: _message.fields, as: Self._table, body)
     }
 
-    /// Calls `body` with the encoded message behind its length as a varint: one frame of a delimited stream. The memory
-    /// is valid for the time of the call.
+    /// Calls `body` with the encoded message after its length as a varint: one frame of a delimited stream. The memory
+    /// is valid only during the call.
     ///
-    /// - Throws: `MessageError` as `serializedBytes(partial:)` does, and what `body` throws.
+    /// - Throws: `MessageError` as `serializedBytes(partial:)` does, and the errors of `body`.
     @inlinable public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -56,15 +56,15 @@ extension Message {
         return try MessageEncoding(isDelimited: true).withBytes(of: _message.fields, as: Self._table, body)
     }
 
-    /// Encodes the message into the end of `buffer`, without allocating: messages are written from their end to their
+    /// Encodes the message at the end of `buffer`, without allocating: messages are written from their end to their
     /// start.
     ///
     /// - Parameters:
-    ///   - buffer: It has room when the encoded message, with its prefix, leaves 88 bytes over. What it holds in front
-    ///     of the encoded message afterwards is unspecified.
-    ///   - delimited: Whether to put the message's length in front of it, as a varint.
+    ///   - buffer: It has enough room if 88 bytes are left beside the encoded message and its prefix. The bytes before
+    ///     the encoded message are unspecified afterwards.
+    ///   - delimited: Whether to put the message's length before it, as a varint.
     ///   - partial: Whether proto2 `required` fields may be absent.
-    /// - Returns: The part of `buffer` with the encoded message; nil when there is too little room.
+    /// - Returns: The part of `buffer` with the encoded message; nil if there is too little room.
     /// - Throws: `MessageError` as `serializedBytes(partial:)` does.
     @inlinable public func serialize(
         intoEndOf buffer: UnsafeMutableRawBufferPointer,
@@ -79,7 +79,7 @@ extension Message {
     }
 }
 
-/// One way to encode messages: what the public functions have in common, whatever the message's type.
+/// The encoding that all public functions share, for all types of messages.
 @usableFromInline struct MessageEncoding {
     @usableFromInline var isDelimited = false
 
@@ -92,7 +92,7 @@ extension Message {
         as table: UnsafePointer<_MessageTable>
     ) throws(MessageError) -> [UInt8] {
         var failure = LifelineFailure()
-        // By way of a typed buffer: an array is made of it with a single copy.
+        // Through a typed buffer, from which an array is made with a single copy.
         let array = bytes(of: message, as: table, &failure) { [UInt8]($0.assumingMemoryBound(to: UInt8.self)) }
         guard let array else { throw MessageError(failure, as: table) }
         return array
@@ -135,14 +135,14 @@ extension Message {
         if hashed == nil { hasher.combine(String(cString: table.pointee.full_name)) }
     }
 
-    /// What `body` makes of the encoded message; nil when encoding failed.
+    /// Returns the result of `body` for the encoded message; nil if encoding failed.
     @inlinable @inline(__always) func bytes<Result>(
         of message: UnsafeRawPointer,
         as table: UnsafePointer<_MessageTable>,
         _ failure: inout LifelineFailure,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result? {
-        // Most messages fit, and it is the most that Swift takes from the stack for a temporary buffer.
+        // Most messages fit. It is also the most that Swift allocates on the stack for a temporary buffer.
         try withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 8) { buffer in
             var encoder = LifelineEncoder()
             lifeline_encoder_init(&encoder, buffer.baseAddress, buffer.count, true)
@@ -153,7 +153,7 @@ extension Message {
         }
     }
 
-    /// Where in `buffer` the encoded message begins; nil when there is too little room.
+    /// The start of the encoded message in `buffer`; nil if there is too little room.
     @usableFromInline func start(
         of message: UnsafeRawPointer,
         as table: UnsafePointer<_MessageTable>,
@@ -173,7 +173,7 @@ extension Message {
         with encoder: inout LifelineEncoder,
         _ failure: inout LifelineFailure
     ) -> Bool {
-        // As deep as decoding goes at most: what was decoded can be encoded.
+        // The highest limit of decoding: everything that was decoded can be encoded.
         lifeline_message_encode(table, message, isDelimited, 1_000, &encoder, &failure)
     }
 }

@@ -2,16 +2,16 @@ internal import CLifelineMessages
 
 /// An extension: a field of a message that is declared outside of it (`extend` in a `.proto` file).
 ///
-/// `protoc-gen-lifeline` generates a type for each extension, and for the message that it extends a property, as
-/// swift-protobuf has it. Both do the same:
+/// `protoc-gen-lifeline` generates a type for each extension, and a property for the extended message, like
+/// swift-protobuf. Both do the same:
 ///
 ///     options.Sample_weight = 3
 ///     options[Sample_Extensions_weight.self] = 3
 ///
-/// A message keeps its extensions, encoded, among its unknown fields. So none is lost by a program that does not know
-/// it, and reading or writing one costs as much as decoding or encoding it. What is not of an extension's type, or
-/// takes more than 64 MiB beyond three times its bytes, reads as absent. To have the content of extensions checked when
-/// a message is decoded, use ``Message/init(serializedBytes:extensions:partial:options:)``.
+/// A message keeps its extensions, encoded, among its unknown fields. So a program that does not know an extension does
+/// not lose it, and reading or writing one costs as much as decoding or encoding it. An extension reads as absent if
+/// its bytes are not of its type, or if it takes more than 64 MiB beyond three times its bytes. To check the content of
+/// extensions when a message is decoded, use ``Message/init(serializedBytes:extensions:partial:options:)``.
 ///
 /// `isInitialized` and encoding do not look for `required` fields in extensions;
 /// ``Message/checkExtensions(_:partial:options:)`` does.
@@ -20,12 +20,12 @@ public protocol MessageExtension: Message {
     associatedtype _Extended: Message
     associatedtype _Value
 
-    /// The extension's value: the declared default, or an empty message or list, where it is absent.
+    /// The extension's value. If it is absent: the declared default, or an empty message or list.
     var value: _Value { get set }
 }
 
 extension Message {
-    /// The value of an extension; its default when it is absent. One that is set may take up to 2 GiB.
+    /// The value of an extension; its default if it is absent. One that is set may take up to 2 GiB.
     public subscript<Extension: MessageExtension>(_: Extension.Type) -> Extension._Value
     where Extension._Extended == Self {
         get { (read(Extension.self) ?? Extension()).value }
@@ -36,19 +36,19 @@ extension Message {
         }
     }
 
-    /// Whether an extension is set; of a repeated one, whether it has elements.
+    /// Whether an extension is set, or a repeated one has elements.
     public func hasExtension<Extension: MessageExtension>(_: Extension.Type) -> Bool
     where Extension._Extended == Self {
         read(Extension.self) != nil
     }
 
-    /// Forgets an extension; it then reads as its default.
+    /// Clears an extension. It then reads as its default.
     public mutating func clearExtension<Extension: MessageExtension>(_: Extension.Type)
     where Extension._Extended == Self {
         write(Extension())
     }
 
-    /// Nil when the extension is absent.
+    /// Nil if the extension is absent.
     private func read<Extension: MessageExtension>(_: Extension.Type) -> Extension? {
         guard let (storage, content) = _message.untyped.extensionContent(as: Extension._table) else { return nil }
         let fields = content.assumingMemoryBound(to: Extension._Fields.self)
@@ -64,7 +64,7 @@ extension _UntypedReference {
     /// The bytes of memory that one extension may take.
     var extensionLimit: Int { DecodingOptions().memoryLimit + 3 * unknownByteCount }
 
-    /// The extension that the table describes, as a message of that table; nil when it is absent.
+    /// The extension that the table describes, as a message of that table; nil if it is absent.
     func extensionContent(
         as table: UnsafePointer<_MessageTable>
     ) -> (storage: _MessageStorage, fields: UnsafeMutableRawPointer)? {
@@ -80,13 +80,13 @@ extension _UntypedReference {
         return (storage, content)
     }
 
-    /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
+    /// Replaces an extension by `content`, of the extension's table, or removes it if `content` has no field set.
     mutating func setExtension(
         _ content: _UntypedReference,
         as table: UnsafePointer<_MessageTable>,
         in own: UnsafePointer<_MessageTable>
     ) {
-        // Nothing to remove, which would copy a message that is shared.
+        // Nothing to remove. Removing would copy a message that is shared.
         if !hasUnknownFields, content.storage == nil { return }
         let fields = mutableFields(as: own)
         withStorage { $0.write(content.fields, as: table, from: content.storage, toExtensionsOf: fields) }
@@ -97,14 +97,14 @@ extension _UntypedReference {
 // MARK: - Decoding
 
 extension Message {
-    /// Decodes a message, and checks the content of its extensions as that of all other fields.
+    /// Decodes a message, and checks the content of its extensions like that of other fields.
     ///
     /// - Parameters:
     ///   - bytes: One encoded message, without a length prefix.
-    ///   - extensions: Those to check. Others stay unknown fields, whatever they hold.
+    ///   - extensions: The extensions to check. Others stay unknown fields, whatever their content.
     ///   - partial: Whether proto2 `required` fields may be absent, also in extensions.
-    ///   - options: Limits on depth and memory. The check of the extensions has the same ones of its own.
-    /// - Throws: `MessageError`, when the bytes are not an encoding of this message type, or exceed a limit.
+    ///   - options: Limits on depth and memory. They apply to the check of the extensions separately.
+    /// - Throws: `MessageError`, if the bytes are not an encoding of this message type, or exceed a limit.
     public init(
         serializedBytes bytes: some Sequence<UInt8>,
         extensions: MessageRegistry,
@@ -115,13 +115,14 @@ extension Message {
         try checkExtensions(extensions, partial: partial, options: options)
     }
 
-    /// Checks the content of extensions in this message and below it: for one that was decoded without a registry.
+    /// Checks the content of extensions in this message and below it, for a message that was decoded without a
+    /// registry.
     ///
     /// - Parameters:
-    ///   - extensions: Those to check.
+    ///   - extensions: The extensions to check.
     ///   - partial: Whether proto2 `required` fields may be absent in them.
     ///   - options: Limits on their depth and memory.
-    /// - Throws: `MessageError`, when an extension is not of its type, lacks a required field or exceeds a limit.
+    /// - Throws: `MessageError`, if an extension is not of its type, lacks a required field or exceeds a limit.
     public func checkExtensions(
         _ extensions: MessageRegistry,
         partial: Bool = false,

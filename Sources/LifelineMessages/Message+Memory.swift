@@ -1,7 +1,7 @@
 internal import CLifelineMessages
 
 extension Message {
-    /// The bytes of memory that the message takes, with everything that shares its storage.
+    /// The bytes of memory that the message takes, with all others that share its storage.
     package var memoryByteCount: Int {
         guard let storage = _message.untyped.storage else { return 0 }
         defer { extendLifetime(storage) }

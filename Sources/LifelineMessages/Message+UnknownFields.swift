@@ -1,11 +1,11 @@
 internal import CProtobufC
 
 extension Message {
-    /// The fields that the message type does not know, with their tags, as they stood in the input. They are written
-    /// again, after all others, when the message is encoded. Extensions are among them.
+    /// The fields that the message type does not know, with their tags, as they were in the input. Encoding the message
+    /// writes them again, after all others. Extensions are among them.
     public var unknownFields: [UInt8] { _message.untyped.unknownFields }
 
-    /// Removes the fields that the message type does not know, extensions with them, but not those of submessages.
+    /// Removes the fields that the message type does not know, including extensions, but not those of submessages.
     public mutating func removeUnknownFields() {
         _message.untyped.removeUnknownFields(as: Self._table)
     }
@@ -27,7 +27,7 @@ extension _UntypedReference {
         fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
 
-    /// Makes encoded fields, which were unknown ones of some message, those of this one.
+    /// Makes the encoded unknown fields of some message those of this one.
     package mutating func setUnknownFields(
         _ bytes: UnsafeBufferPointer<UInt8>,
         as table: UnsafePointer<_MessageTable>

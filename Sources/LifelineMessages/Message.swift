@@ -3,23 +3,23 @@ public import CLifelineMessages
 /// A protobuf message: a value that wraps the C struct that protobuf-c generated for it.
 ///
 /// `protoc-gen-lifeline` generates the conforming types. Copies are cheap: they share memory until one of them is
-/// changed, and the change first copies the message that it is made to. Everything that was decoded together lives in
-/// one block of memory, which is freed with the last value that refers to any part of it.
+/// changed, and the change first copies the message that it is made to. Everything that was decoded together is in one
+/// block of memory. The block is freed with the last value that refers to any part of it.
 ///
-/// Two messages are equal when their encodings are: when they have the same fields present with the same values,
-/// unknown fields included. Numbers are compared by their bits and text by its bytes, unlike Swift's `Double` and
-/// `String`. So a NaN equals itself, `-0.0` differs from `0.0`, and an "é" from an "e" with a combining accent.
+/// Two messages are equal if their encodings are: if the same fields are present with the same values, including
+/// unknown fields. Numbers are compared by their bits and text by its bytes, unlike Swift's `Double` and `String`. So a
+/// NaN equals itself, `-0.0` differs from `0.0`, and an "é" from an "e" with a combining accent.
 ///
-/// That makes every message equal to its copies, as sets and dictionaries need. It also makes no difference whether a
-/// field is known to the program, an extension or an unknown field, which are there as bytes alone. Repeated fields,
-/// maps and dynamic messages are compared in the same way; the numbers, strings and cases of oneofs that are read from
-/// a message are Swift's own, and compared by Swift's rules.
+/// So every message equals its copies, as sets and dictionaries need. It also makes no difference whether a field is
+/// known to the program, or is an extension or an unknown field, which are stored as bytes. Repeated fields, maps and
+/// dynamic messages are compared in the same way; numbers, strings and cases of oneofs that are read from a message are
+/// Swift's own, and compared by Swift's rules.
 public protocol Message: DelimitedMessage, FieldElement, CustomDebugStringConvertible
 where _CValue == UnsafeMutablePointer<_Fields>? {
-    /// The struct that protoc-gen-c made.
+    /// The struct from protoc-gen-c.
     associatedtype _Fields
 
-    /// A message with no field set. It takes no memory until one is.
+    /// A message with no field set. It takes no memory until a field is set.
     init()
 
     // For generated code.
@@ -32,7 +32,7 @@ extension Message {
     /// The full name of the message type, such as `google.protobuf.Timestamp`.
     public static var protoMessageName: String { String(cString: _table.pointee.full_name) }
 
-    /// A new message, made by `populate`.
+    /// A new message. `populate` sets its fields.
     @inlinable public static func with<Failure: Error>(
         _ populate: (inout Self) throws(Failure) -> Void
     ) throws(Failure) -> Self {
@@ -51,13 +51,13 @@ extension Message {
 // MARK: - For generated code
 
 extension Message {
-    /// The struct that all messages without a set field share. It is never written to, because they have no storage.
+    /// The struct that all messages without set fields share. It is never written to, because they have no storage.
     @inlinable static var _defaultFields: UnsafeMutablePointer<_Fields> {
         UnsafeMutableRawPointer(mutating: _table.pointee.default_instance).assumingMemoryBound(to: _Fields.self)
     }
 
-    /// What `init()` has. Each type declares that itself: Swift would otherwise prefer an initializer of an extension
-    /// whose parameters all have defaults.
+    /// The content of a new message, for `init()`. Each type declares `init()` itself: Swift would otherwise prefer an
+    /// initializer of an extension whose parameters all have defaults.
     @inlinable public static var _emptyMessage: _MessageReference<_Fields> {
         _MessageReference(storage: nil, fields: _defaultFields)
     }

@@ -10,7 +10,7 @@ enum TextualFormat: String {
 }
 
 extension MessageError {
-    /// Says in words what C reported of a format.
+    /// Describes in words what C reported of a format.
     init(_ failure: LifelineFailure, in format: TextualFormat, isPrinting: Bool = false) {
         let (name, options) = (format.rawValue, format.options)
         let field = failure.describedField ?? "the message"

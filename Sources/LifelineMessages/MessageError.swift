@@ -1,6 +1,6 @@
 internal import CLifelineMessages
 
-/// Why a message could not be decoded or encoded.
+/// An error of decoding or encoding a message.
 public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of failure. More kinds may be added: give a `switch` over them a default.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -21,7 +21,7 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let invalidTag = Self(kind: .invalidTag)
         /// A group ends that did not begin.
         public static let unmatchedGroup = Self(kind: .unmatchedGroup)
-        /// A packed field's length is no multiple of its element's size.
+        /// A packed field's length is not a multiple of its element's size.
         public static let invalidLength = Self(kind: .invalidLength)
         /// A `string` is not UTF-8: one of proto3, or of an edition unless it has `features.utf8_validation = NONE`.
         public static let invalidUTF8 = Self(kind: .invalidUTF8)
@@ -49,7 +49,7 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let duplicateField = Self(kind: .duplicateField)
         /// JSON or text has a name, or a closed enum's number, that the enum does not declare.
         public static let unknownEnumValue = Self(kind: .unknownEnumValue)
-        /// A `google.protobuf.Any` holds a message of a type that the options do not name.
+        /// A `google.protobuf.Any` has a message whose type is not in the options.
         public static let unknownMessageType = Self(kind: .unknownMessageType)
 
         public var description: String { kind.rawValue }
@@ -57,9 +57,9 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public var code: Code
-    /// What happened, where, and what to do about it.
+    /// The failure, its place, and how to fix it.
     public var message: String
-    /// The offset of the failure in the input, where there is one.
+    /// The offset of the failure in the input, if there is one.
     package var offset: Int?
 
     /// Makes an error with a text for people.
@@ -72,7 +72,7 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MessageError {
-    /// Says in words what C reported. `typeName` is the message that decoding or encoding began with.
+    /// Describes in words what C reported. `typeName` is the message at which decoding or encoding began.
     init(_ failure: LifelineFailure, typeName: String) {
         let field = failure.describedField ?? typeName
         let position = "byte \(failure.offset) of a \(typeName)"
@@ -122,7 +122,7 @@ extension MessageError {
 }
 
 extension LifelineFailure {
-    /// "package.Message.field (number 3)", or just the message's name when no field is concerned.
+    /// "package.Message.field (number 3)", or only the message's name if no field is involved.
     var describedField: String? {
         guard let table = message else { return nil }
         let typeName = String(cString: table.pointee.full_name)

@@ -1,7 +1,7 @@
 public import CLifelineMessages
 
-// For the setters of generated code. All of them work on the reference that a value stores, and not through the
-// requirements of `Message`, so that the compiler sees that it need not retain anything.
+// For the setters of generated code. All of them use the stored reference directly, and not the requirements of
+// `Message`, so that the compiler sees that it need not retain anything.
 extension _UntypedReference {
     /// The struct, for writing.
     @inlinable @inline(__always) public mutating func mutableFields(
@@ -22,7 +22,7 @@ extension _UntypedReference {
         makeUnique(as: table, reserving: 0)
     }
 
-    /// Copies the message to a storage of its own, with room for `reserved` more bytes.
+    /// Copies the message to its own storage, with room for `reserved` more bytes.
     mutating func makeUnique(as table: UnsafePointer<_MessageTable>, reserving reserved: Int) {
         let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
         // Half as much again, and at least 256 bytes, for the coming changes.
@@ -41,16 +41,16 @@ extension _UntypedReference {
         return place(of: field)
     }
 
-    /// Where the struct has a field's value. Untyped: generated code reads it as a pointer of another type, and the
-    /// compiler takes pointers of different types to be of different memory.
+    /// The place of a field's value in the struct. Untyped: generated code reads it as a pointer of another type, and
+    /// the compiler assumes that pointers of different types point to different memory.
     @inlinable @inline(__always) func place(of field: UnsafePointer<LifelineField>) -> UnsafeMutableRawPointer {
         fields + Int(field.pointee.offset)
     }
 }
 
-// Generated code names a field by its index in the message's table, which says where the field is in the struct and
-// what makes it present. What is generic here only casts: all else is compiled once, because the compiler takes longer
-// for each line that is compiled for each field.
+// Generated code names a field by its index in the message's table. The table has the field's place in the struct and
+// what makes it present. Generic functions here only cast. Everything else is compiled once, because the compiler takes
+// longer for each line that is compiled for each field.
 
 // MARK: - Strings and bytes
 
@@ -104,7 +104,7 @@ extension _UntypedReference {
         M._lent(lendMessage(index, of: table))
     }
 
-    /// Puts a submessage that was lent, or what has taken its place, into the field.
+    /// Puts a submessage that was lent, or its replacement, into the field.
     @inlinable public mutating func settleMessage<M: Message>(
         _ message: inout M,
         _ lent: M._CValue,
@@ -148,8 +148,8 @@ extension _UntypedReference {
         place(of: field).storeBytes(of: settled, as: UnsafeMutableRawPointer?.self)
     }
 
-    /// Ends the loan of a message. Returns what is to be stored where it was: the message at `lent`, or a copy of what has
-    /// taken its place.
+    /// Ends the loan of a message. Returns the message to store in its place: the one at `lent`, or a copy of its
+    /// replacement.
     mutating func settled(
         _ message: inout _UntypedReference,
         lent: UnsafeMutableRawPointer,
@@ -164,9 +164,9 @@ extension _UntypedReference {
 
 // MARK: - Repeated fields and maps
 
-/// A repeated field or a map, for this library: what both have in common in the struct of a message.
+/// A repeated field or a map, for this library: what both share in the struct of a message.
 public protocol _FieldCollection {
-    /// An element in memory; of a map, a pointer to an entry.
+    /// An element in memory. For a map, a pointer to an entry.
     associatedtype _CElement
     var _storage: _MessageStorage? { get set }
     var _elements: UnsafeMutablePointer<_CElement>? { get }
@@ -240,7 +240,7 @@ extension _UntypedReference {
         return (elements, count)
     }
 
-    /// Puts elements that were lent, or what has taken their place, into the field.
+    /// Puts elements that were lent, or their replacement, into the field.
     @usableFromInline mutating func settle(
         _ elements: UnsafeMutableRawPointer?,
         count: Int,

@@ -1,7 +1,7 @@
 public import CLifelineMessages
 
-// For messages with the types of swift-protobuf: repeated fields as arrays, maps as dictionaries. Only what differs from
-// the field is stored, so that other messages are not copied.
+// For messages with the types of swift-protobuf: arrays for repeated fields, dictionaries for maps. Stores only the
+// differences to the field, so that other messages are not copied.
 
 extension _UntypedReference {
     /// A repeated field, as a new array.
@@ -80,7 +80,7 @@ extension _UntypedReference {
     }
 }
 
-/// What has to be done to a repeated field to make it equal to an array.
+/// The changes that make a repeated field equal to an array.
 @usableFromInline struct _ArrayChanges<Element: FieldElement> {
     /// The number of elements of the field that remain.
     @usableFromInline let count: Int
@@ -102,7 +102,7 @@ extension _UntypedReference {
     }
 }
 
-/// What has to be done to a map to make it equal to a dictionary.
+/// The changes that make a map equal to a dictionary.
 @usableFromInline struct _DictionaryChanges<Key: MapKey, Value: FieldElement> {
     /// The positions of entries, ascending.
     @usableFromInline var removed: [Int] = []
@@ -126,7 +126,7 @@ extension _UntypedReference {
             if Value._isStored(set[index].value, as: map.valuePointer(at: position).pointee, in: storage) {
                 set.remove(at: index)
             } else if map.find(key).position != position {
-                // A key that is not UTF-8, and reads as another one.
+                // A key that is not UTF-8, and reads as a different key.
                 removed.append(position)
             }
         }

@@ -11,7 +11,7 @@ public typealias _BytesValue = ProtobufCBinaryData
 ///
 /// See docs/message-memory.md.
 @frozen public struct _MessageReference<Fields>: Sendable {
-    // All that does not need the type of the struct works on this, and is compiled once for all messages.
+    // Everything that does not need the type of the struct uses this type, and is compiled once for all messages.
     public var untyped: _UntypedReference
 
     @inlinable @inline(__always) public init(_ untyped: _UntypedReference) {
@@ -27,7 +27,7 @@ public typealias _BytesValue = ProtobufCBinaryData
         untyped.fields.assumingMemoryBound(to: Fields.self)
     }
 
-    /// The fields, for reading. The message lives until the access ends, unlike with `fields`.
+    /// The fields, for reading. Unlike with `fields`, the message lives until the access ends.
     @inlinable public var pointee: Fields {
         @inline(__always) _read {
             defer { extendLifetime(untyped.storage) }
@@ -35,8 +35,7 @@ public typealias _BytesValue = ProtobufCBinaryData
         }
     }
 
-    /// The struct, for writing. It is copied first when there are other references to the storage, or to leave garbage
-    /// behind.
+    /// The struct, for writing. It is copied first if the storage has other references, or to get rid of garbage.
     @inlinable @inline(__always) public mutating func mutableFields(
         as table: UnsafePointer<_MessageTable>
     ) -> UnsafeMutablePointer<Fields> {
@@ -51,7 +50,7 @@ public typealias _BytesValue = ProtobufCBinaryData
     // counted atomically, and a part that was lent is settled by one atomic exchange. Without a storage, `fields` is a
     // constant.
 
-    /// Nil while no field was set. `fields` is then the type's default instance.
+    /// Nil until a field is set. `fields` is then the type's default instance.
     public var storage: _MessageStorage?
     /// The struct.
     public var fields: UnsafeMutableRawPointer
@@ -63,7 +62,7 @@ public typealias _BytesValue = ProtobufCBinaryData
 }
 
 extension _UntypedReference {
-    /// Whether the message is equal to one in memory; NULL is one with no field set.
+    /// Whether the message is equal to one in memory. NULL means a message with no field set.
     @usableFromInline func isEqual(to other: UnsafeRawPointer?, as table: UnsafePointer<_MessageTable>) -> Bool {
         defer { extendLifetime(self) }
         return lifeline_message_equal(table, fields, other)
@@ -79,7 +78,7 @@ extension _UntypedReference {
         return String(value, isValid: !mayHoldMalformedText)
     }
 
-    /// Calls `body` with the text of a field, without making a String of it.
+    /// Calls `body` with the text of a field, without making a String.
     @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
         _ value: _BytesValue,
         _ body: (UTF8Span) throws(Failure) -> Result
@@ -88,7 +87,7 @@ extension _UntypedReference {
         return try value.withUTF8Span(isValid: !mayHoldMalformedText, body)
     }
 
-    /// Calls `body` with the default text of an absent field, which is in no message.
+    /// Calls `body` with the default text of an absent field, which is not in a message.
     @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
         ofDefault text: String,
         _ body: (UTF8Span) throws(Failure) -> Result
@@ -139,8 +138,8 @@ extension String {
         }
     }
 
-    /// Calls `body` with a copy of the text on the heap. The span of a String of at most 15 bytes, which holds them in
-    /// itself, has dangled in optimized code of Swift 6.3.1.
+    /// Calls `body` with a copy of the text on the heap. In optimized code of Swift 6.3.1, the span of a String of at
+    /// most 15 bytes, which are in the String itself, was left dangling.
     @usableFromInline func withUTF8SpanOfCopy<Result: ~Copyable, Failure: Error>(
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {

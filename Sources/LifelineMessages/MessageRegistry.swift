@@ -1,14 +1,14 @@
 internal import CLifelineMessages
 
-/// Types of messages and extensions, for where only their names or numbers stand: messages in a `google.protobuf.Any`
-/// in JSON and text format, and extensions in those formats and in encoded messages.
+/// Types of messages and extensions. They are needed where the input has only a name or number: for messages in a
+/// `google.protobuf.Any` in JSON and text format, and for extensions in those formats and in encoded messages.
 ///
 ///     let types = MessageRegistry([Sample_Chat_V1_ChatMessage.self, Sample_Chat_V1_User.self])
 ///     let json = try envelope.jsonString(options: JSONEncodingOptions(types: types))
 ///
-/// For each `.proto` file that declares extensions, generated code has a registry with these.
+/// For each `.proto` file that declares extensions, generated code has a registry of them.
 public struct MessageRegistry: Sendable {
-    // An object, so that C can be given a reference to it. It is never changed once it is shared.
+    // An object, so that C can have a reference to it. It is never changed after it is shared.
     private final class Storage: Sendable {
         let messages: [String: Entry]
         let extensions: [ExtensionKey: Entry]
@@ -49,7 +49,7 @@ public struct MessageRegistry: Sendable {
         var name: String { String(cString: table.pointee.full_name) }
     }
 
-    /// An extension, by what stands in an encoded message.
+    /// The key of an extension in an encoded message.
     private struct ExtensionKey: Hashable, @unchecked Sendable {
         // @unchecked Sendable, because tables never change.
         let extended: UnsafePointer<_MessageTable>
@@ -59,21 +59,21 @@ public struct MessageRegistry: Sendable {
             (self.extended, self.number) = (extended, number)
         }
 
-        /// Nil unless the table is an extension's.
+        /// Nil if the table is not an extension's.
         init?(_ table: UnsafePointer<_MessageTable>) {
             guard let extended = table.pointee.extended else { return nil }
             self.init(extended: extended, number: table.pointee.fields.pointee.number)
         }
     }
 
-    /// An extension, by what stands between brackets in JSON and text format.
+    /// The key of an extension in JSON and text format: its name in brackets.
     private struct ExtensionName: Hashable, @unchecked Sendable {
         // @unchecked Sendable, because tables never change.
         let extended: UnsafePointer<_MessageTable>
         let name: String
     }
 
-    /// Nil while there are no types.
+    /// Nil if there are no types.
     private var storage: Storage?
 
     /// A registry without types.
@@ -85,25 +85,25 @@ public struct MessageRegistry: Sendable {
         storage = Storage(types.map { Entry(table: $0._table, type: $0, owner: nil) })
     }
 
-    /// - Parameter tables: those of types that are known only at run time, and what keeps each alive.
+    /// - Parameter tables: the tables of types that are known only at run time, and an object that keeps each alive.
     package init(tables: [(table: UnsafePointer<_MessageTable>, owner: any AnyObject & Sendable)]) {
         storage = Storage(tables.map { Entry(table: $0.table, type: nil, owner: $0.owner) })
     }
 
     /// The linked type of the message with this full name, such as `google.protobuf.Timestamp`.
     public subscript(name: String) -> (any Message.Type)? {
-        // Strings that differ in their bytes may be equal.
+        // Strings with different bytes may be equal.
         guard let entry = storage?.messages[name], entry.name.utf8.elementsEqual(name.utf8) else { return nil }
         return entry.type
     }
 
-    /// Adds the types of another registry. Of two with one name or number, the other's counts.
+    /// Adds the types of another registry. If both have a name or number, the other's type counts.
     public mutating func add(_ other: MessageRegistry) {
         guard let others = other.storage?.all else { return }
         storage = Storage((storage?.all ?? []) + others)
     }
 
-    /// Calls `body` with the types as C has them.
+    /// Calls `body` with the types in C.
     func withCTypes<Result, Failure: Error>(
         _ body: (LifelineTypes) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -131,7 +131,7 @@ public struct MessageRegistry: Sendable {
         named name: UnsafeRawBufferPointer,
         in context: UnsafeMutableRawPointer?
     ) -> UnsafePointer<_MessageTable>? {
-        // Strings that differ in their bytes may be equal.
+        // Strings with different bytes may be equal.
         guard let entry = storage(context)?.messages[String(decoding: name, as: UTF8.self)],
             name.elementsEqual(entry.name.utf8)
         else { return nil }
@@ -147,7 +147,7 @@ public struct MessageRegistry: Sendable {
         guard let storage = storage(context) else { return nil }
         guard let name else { return storage.extensions[ExtensionKey(extended: extended, number: number)]?.table }
         let key = ExtensionName(extended: extended, name: String(decoding: name, as: UTF8.self))
-        // Strings that differ in their bytes may be equal.
+        // Strings with different bytes may be equal.
         guard let table = storage.extensionsByName[key]?.table,
             name.elementsEqual(table.extensionTextName.utf8)
                 || name.elementsEqual(String(cString: table.pointee.full_name).utf8)
@@ -157,7 +157,7 @@ public struct MessageRegistry: Sendable {
 }
 
 extension UnsafePointer<_MessageTable> {
-    /// The name between brackets in text format, of an extension.
+    /// The name of an extension in brackets, in text format.
     fileprivate var extensionTextName: String {
         var count = 0
         let name = lifeline_extension_text_name(self, &count)

@@ -1,14 +1,14 @@
 public import CLifelineMessages
 
 // To change a submessage in place (`message.author.name = "Ada"`), its owner lends a part of its arena: the value that
-// is changed has a storage of its own, a *loan*. docs/message-memory.md says how loans begin, end and are settled,
-// under "Loans".
+// is changed has its own storage, a *loan*. The section "Loans" of docs/message-memory.md describes how loans begin,
+// end and are settled.
 
-/// The memory of a loan: it has this in place of an arena's first block.
+/// The memory of a loan, in place of an arena's first block.
 @usableFromInline struct Loan {
-    /// The arena that holds what was lent: that of the storage at the start of a chain of loans.
+    /// The arena with the lent part: that of the storage at the start of a chain of loans.
     @usableFromInline var root: UnsafeMutablePointer<LifelineArena>
-    /// The storage that lent. Nil while the loan is not in use.
+    /// The storage that lent. Nil if the loan is not in use.
     @usableFromInline var lender: Unmanaged<_MessageStorage>?
 }
 
@@ -52,24 +52,25 @@ extension _BorrowedStorage {
         return storage
     }
 
-    /// Takes a loan back. `storage` is the present storage of what was lent.
+    /// Takes a loan back. `storage` is the current storage of the lent part.
     ///
-    /// - Returns: Whether that is the loan, so that the child is in this storage's arena. If not, the child was
-    ///   replaced, and `settleWithoutLoan` has to follow.
+    /// - Returns: Whether it is the loan, so that the child is in this storage's arena. If not, the child was replaced,
+    ///   and the caller has to call `settleWithoutLoan`.
     @usableFromInline func takeBack(_ storage: inout _MessageStorage?) -> Bool {
         guard isLender(of: &storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
             header.pointee.lending = Lending.none
             _MessageStorage.keepSpareLoan(&storage)
         } else {
-            // A copy of the child shares the memory of this storage, so it has to move away before it changes.
+            // A copy of the child shares the memory of this storage, so it must move away before it changes.
             storage.unsafelyUnwrapped.becomeOverdue()
             settleWithoutLoan()
         }
         return true
     }
 
-    /// Lends the message that `place` points to, which is made if there is none. The place is empty until the loan ends.
+    /// Lends the message that `place` points to, and makes it first if there is none. The place is empty until the loan
+    /// ends.
     @usableFromInline func lendMessage(
         at place: UnsafeMutableRawPointer,
         as table: UnsafePointer<_MessageTable>
@@ -79,8 +80,8 @@ extension _BorrowedStorage {
         return _UntypedReference(storage: lend(), fields: message)
     }
 
-    /// Ends the loan of the message at `lent`. Returns whether it is still there: if not, what has taken its place is to
-    /// be copied.
+    /// Ends the loan of the message at `lent`. Returns whether the message is still there. If not, the caller has to
+    /// copy its replacement.
     @usableFromInline func takeBack(_ message: inout _UntypedReference, lent: UnsafeMutableRawPointer) -> Bool {
         if message.fields == lent, takeBack(&message.storage) { return true }
         settleWithoutLoan()
@@ -115,7 +116,7 @@ extension _BorrowedStorage {
         lifeline_arena_exchange_lending(header, lending)
     }
 
-    /// This storage's own header, whereas a loan's `arena` is that of another.
+    /// This storage's own header. A loan's `arena` is that of another storage.
     private var header: UnsafeMutablePointer<LifelineArena> {
         with { $0.withUnsafeMutablePointerToHeader { $0 } }
     }
@@ -129,7 +130,8 @@ extension _MessageStorage {
             // The lender is alive: either the loan counts, or its owner has not settled yet.
             let borrowed = lender._withUnsafeGuaranteedRef { _BorrowedStorage($0) }
             guard borrowed.exchangeLending(Lending.isGone) == Lending.isCounted else { return }
-            // The lender may end with this, and may be a loan too. A loop, because such a chain can have any length.
+            // The lender may end with this, and may be a loan too. This is a loop, because such a chain can have any
+            // length.
             next = nil
             var storage: _MessageStorage? = lender.takeRetainedValue()
             if isKnownUniquelyReferenced(&storage) { next = storage.unsafelyUnwrapped.takeLender() }

@@ -1,6 +1,6 @@
 public import CLifelineMessages
 
-/// The heap object that one message tree lives in: an arena with the C structs, strings and arrays of the tree.
+/// The heap object with one message tree: an arena with the C structs, strings and arrays of the tree.
 ///
 /// Values of generated types hold a reference to a storage and a pointer into it. So do the views of their submessages
 /// and repeated fields. See docs/message-memory.md for who owns a storage, for how long pointers into it are valid, for
@@ -15,8 +15,8 @@ public final class _MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
     /// The bytes of a storage beside its memory: Swift's own two words, and the header.
     @inlinable static var overhead: Int { 16 + MemoryLayout<LifelineArena>.size }
 
-    // Inlinable, as is all that creates a storage. For a message that is made and used up in one function, the compiler
-    // then knows that there is no other reference, and frees the storage without counting, in a third of the time.
+    // Inlinable, like everything that creates a storage. If a message is made and used up in one function, the compiler
+    // then knows that there is no other reference. It frees the storage without counting, in a third of the time.
     @inlinable deinit {
         withUnsafeMutablePointers { arena, memory in
             if arena.pointee.is_loan {
@@ -33,8 +33,8 @@ public final class _MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
         return unsafeDowncast(buffer, to: _MessageStorage.self)
     }
 
-    /// A storage whose arena starts with `byteCount` bytes in the object itself. It goes on in blocks, of which glibc's
-    /// malloc answers the first from its per-thread cache.
+    /// A storage whose arena starts with `byteCount` bytes in the object itself. It continues in blocks, the first of
+    /// which comes from the per-thread cache of glibc's malloc.
     @usableFromInline static func create(byteCount: Int) -> _MessageStorage {
         let storage = create(uninitializedByteCount: byteCount)
         storage.withUnsafeMutablePointers { arena, memory in
@@ -87,7 +87,7 @@ extension _MessageStorage {
         }
     }
 
-    /// Whether strings in here may not be UTF-8, so that they have to be repaired when they are read.
+    /// Whether strings in here may not be UTF-8, so that they must be repaired when they are read.
     @inlinable var mayHoldMalformedText: Bool { arena.pointee.may_hold_malformed_text }
 
     /// The memory that changes may take before a storage of this size is overdue. At least 4 KiB: moving is not worth

@@ -1,19 +1,18 @@
 /// An enum of a `.proto` file.
 ///
-/// Open enums, as those of proto3 and of editions are, keep a number that they do not know as `UNRECOGNIZED`. Closed
-/// ones, as those of proto2 and of editions with `features.enum_type = CLOSED`, leave it to the message's unknown
-/// fields.
+/// Open enums, like those of proto3 and of editions, keep an unknown number as `UNRECOGNIZED`. With closed enums, like
+/// those of proto2 and of editions with `features.enum_type = CLOSED`, it becomes an unknown field of the message.
 public protocol ProtobufEnum: FieldElement, RawRepresentable, CaseIterable
 where RawValue == Int, _CValue == Int32 {
-    /// The default: the value that is declared first, which is zero in open enums.
+    /// The default: the value that is declared first. It is zero in open enums.
     init()
 }
 
 extension ProtobufEnum {
-    /// The case that a field holds. For generated code.
+    /// The case in a field. For generated code.
     @inlinable public static func _load(_ value: Int32) -> Self { Self(rawValue: Int(value)) ?? Self() }
 
-    /// The number that a field keeps; protobuf's enums have 32 bits. For generated code.
+    /// The number in a field; protobuf's enums have 32 bits. For generated code.
     @inlinable public var _cValue: Int32 { Int32(truncatingIfNeeded: rawValue) }
 
     @inlinable public static func _load(_ value: Int32, in _: _MessageStorage) -> Self { _load(value) }

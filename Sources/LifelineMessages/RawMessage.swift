@@ -1,10 +1,10 @@
 internal import CLifelineMessages
 internal import Glibc
 
-/// An encoded message that stays as it is: for a gateway that passes messages on, or for types known only at run time.
+/// An encoded message that is not decoded: for a gateway that forwards messages, or for types known only at run time.
 ///
-/// Short ones that arrive together share memory, some 4 KiB at most, which lasts as long as one of them does. To keep
-/// one of many, keep its `bytes`.
+/// Short messages that arrive together share memory, up to about 4 KiB. It is freed with the last of them. To keep one
+/// of many, keep its `bytes`.
 public struct RawMessage: DelimitedMessage, @unchecked Sendable {
     // @unchecked Sendable, because `payload` points into `block`, whose bytes do not change: another holder of the
     // array copies it before writing, as the block holds it too.
@@ -19,8 +19,8 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
 
         @inlinable init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-        /// The bytes, valid while the block lives. `withUnsafeBytes` promises less for a collection in general; but the
-        /// memory of an array is an object of its own, which this block holds, and does not move while it is not
+        /// The bytes, valid while the block lives. `withUnsafeBytes` guarantees less for a collection in general. But
+        /// the memory of an array is a separate object. This block holds it, and it does not move while it is not
         /// changed.
         @inlinable var memory: UnsafeRawBufferPointer { bytes.withUnsafeBytes { $0 } }
     }
@@ -29,7 +29,7 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
         (self.block, self.payload) = (block, payload)
     }
 
-    /// Takes an encoded message. Nothing is checked.
+    /// Takes an encoded message, without a check.
     @inlinable public init(bytes: [UInt8]) {
         let block = Block(bytes)
         self.init(block, block.memory)
@@ -48,13 +48,13 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
         self.init(bytes: [UInt8](serializedBytes))
     }
 
-    /// The encoded message, without a length prefix: a copy, when memory is shared.
+    /// The encoded message, without a length prefix. It is a copy if memory is shared.
     public var bytes: [UInt8] {
         get { ownsBlock ? block.bytes : withUnsafeBytes { Array($0) } }
         set { self = RawMessage(bytes: newValue) }
         _modify {
             var bytes = self.bytes
-            // The array then has one reference, so that it is changed in place.
+            // The array then has one reference, so it is changed in place.
             self = .empty
             defer { self = RawMessage(bytes: bytes) }
             yield &bytes
@@ -68,7 +68,8 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
 
     private var ownsBlock: Bool { byteCount == block.bytes.count }
 
-    /// Calls `body` with the bytes, without a length prefix and without a copy. The memory is valid during the call.
+    /// Calls `body` with the bytes, without a length prefix and without a copy. The memory is valid only during the
+    /// call.
     @inlinable public func withUnsafeBytes<Result>(
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
@@ -109,12 +110,12 @@ public struct RawMessage: DelimitedMessage, @unchecked Sendable {
 
 // Several at once.
 extension RawMessage {
-    /// What short ones share at most: 4 KiB.
+    /// The most memory that short messages share: 4 KiB.
     private static var blockByteCount: Int { 4 << 10 }
-    /// From how many bytes on one has memory of its own: 1 KiB, of which allocating it is a small part of copying it.
+    /// The size from which a message has its own memory: 1 KiB. Allocating is then cheap, compared with copying.
     private static var longByteCount: Int { 1 << 10 }
-    /// What lies between two messages of a read at most: a length prefix. It is copied, too, whatever it is, and nobody
-    /// sees it; so near to both it lies in a page of one of them.
+    /// The most bytes between two messages of a read: a length prefix. They are copied too, whatever they are, but
+    /// nothing reads them. So close to both messages, they are in a memory page of one of them.
     private static var longestPrefix: Int { 5 }
 
     public static func decode(
@@ -146,17 +147,17 @@ extension RawMessage {
         }
     }
 
-    /// Adds messages that share a block, a copy of these bytes: all at once, prefixes included, which is less work than
-    /// one by one.
+    /// Adds messages that share a block, a copy of these bytes, with prefixes. That is less work than a copy of each
+    /// message.
     private static func append(
         _ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>,
         of bytes: UnsafeRawBufferPointer,
         to messages: inout OutputSpan<RawMessage>
     ) {
         let block = Block([UInt8](bytes))
-        // Of both there is an address, where `decode` has found one.
+        // Both have an address, because `decode` has found a message.
         let distance = block.memory.baseAddress.unsafelyUnwrapped - bytes.baseAddress.unsafelyUnwrapped
-        // A reference for each, all at once: one after the other they were a fifth of receiving 32 bytes.
+        // A reference for each, all at once: one by one, they took a fifth of the time for receiving 32 bytes.
         let reference = Unmanaged.passRetained(block)
         if payloads.count > 1 { lifeline_retain(reference.toOpaque(), UInt32(payloads.count - 1)) }
         for payload in payloads {

@@ -2,8 +2,8 @@ public import CLifelineMessages
 
 /// The elements of a repeated field: a collection with the value semantics of an array.
 ///
-/// The elements stay where they were decoded; `Array(message.mentions)` makes an array of them. Elements are changed in
-/// place, nested messages included: `message.attachments[0].size = 3`. Use `for` to visit many.
+/// The elements stay in the memory of the message. `Array(message.mentions)` makes an array of them. Elements are
+/// changed in place, nested messages included: `message.attachments[0].size = 3`. Use `for` to visit many.
 /// `swap(&message.attachments[i], &other)` in a loop copies the field each time, because the element that is swapped
 /// out shares the field's memory.
 @frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
@@ -142,7 +142,8 @@ extension RepeatedField: RangeReplaceableCollection, ExpressibleByArrayLiteral {
         for element in newElements { append(element) }
     }
 
-    /// Appends elements that have the same type in C and Swift, all at once. Returns false and does nothing for others.
+    /// Appends elements that have the same type in C and Swift, all at once. For others, does nothing and returns
+    /// false.
     @inlinable mutating func appendPlain(_ newElements: UnsafeBufferPointer<Element>) -> Bool {
         guard Element._CValue.self == Element.self else { return false }
         guard let source = newElements.baseAddress, newElements.count > 0 else { return true }
@@ -201,7 +202,7 @@ extension RepeatedField {
 }
 
 extension RepeatedField where Element == String {
-    /// Calls `body` with the text of the element at `position`, without making a String of it.
+    /// Calls `body` with the text of the element at `position`, without making a String.
     @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
         at position: Int,
         _ body: (UTF8Span) throws(Failure) -> Result
@@ -290,7 +291,7 @@ extension RepeatedField {
 
 // MARK: - Equality and description
 
-/// Elements are compared as those of messages are, numbers by their bits and text by its bytes: see ``Message``.
+/// Elements are compared as in messages: numbers by their bits and text by its bytes. See ``Message``.
 extension RepeatedField: Hashable {
     @inlinable public static func == (left: RepeatedField, right: RepeatedField) -> Bool {
         guard left.count == right.count else { return false }

@@ -1,19 +1,19 @@
 public import CLifelineMessages
 
-/// Decodes messages one after another into memory that it uses again, so that most take no allocation.
+/// Decodes messages one after another into the same memory, so that most need no allocation.
 ///
 ///     var decoder = ScopedDecoder()
 ///     for bytes in inputs {
 ///         total += try decoder.withMessage(Telemetry_Sample.self, serializedBytes: bytes) { $0.value }
 ///     }
 ///
-/// The closure gets an ordinary message. It may keep the message, or a part of it such as a list or a submessage: the
-/// decoder then leaves its memory to that and takes new memory for the next message. So this is never less safe than
-/// `init(serializedBytes:)`, and pays where few messages are kept.
+/// The closure gets an ordinary message. It may keep the message, or a part of it such as a list or a submessage. The
+/// decoder then gives up that memory, and takes new memory for the next message. So this is as safe as
+/// `init(serializedBytes:)`, and faster if few messages are kept.
 ///
-/// The decoder keeps the memory that its messages needed, at most 64 KiB. What a larger message takes is freed after
-/// the closure. A message that is kept holds all of the memory that it was decoded into, up to that size; to keep a few
-/// small messages of many for long, copy what is needed out of them.
+/// The decoder keeps the memory for its messages, at most 64 KiB. Additional memory for a larger message is freed after
+/// the closure. A kept message holds all memory that it was decoded into, up to that size. To keep a few of many small
+/// messages for a long time, copy their content.
 public struct ScopedDecoder: ~Copyable, @unchecked Sendable {
     // @unchecked Sendable, because there is no other reference to `storage` between two calls.
 
@@ -37,16 +37,16 @@ public struct ScopedDecoder: ~Copyable, @unchecked Sendable {
 extension ScopedDecoder {
     /// Calls `body` with the message that any contiguous sequence of bytes encodes.
     ///
-    /// The bytes are copied once; nothing refers to them afterwards.
+    /// The bytes are copied once. Nothing refers to them afterwards.
     ///
     /// - Parameters:
     ///   - type: the type of the message, which may be another one for each call.
     ///   - bytes: one encoded message, without a length prefix.
     ///   - partial: whether proto2 `required` fields may be absent.
-    ///   - options: limits on depth and memory. What fits into the memory that the decoder keeps is not counted.
-    /// - Returns: What `body` returns.
-    /// - Throws: `MessageError`, when the bytes are not an encoding of this message type or exceed a limit, and what
-    ///   `body` throws. The decoder can be used again after both.
+    ///   - options: limits on depth and memory. Memory that the decoder keeps does not count.
+    /// - Returns: The result of `body`.
+    /// - Throws: `MessageError`, if the bytes are not an encoding of this message type or exceed a limit, and the
+    ///   errors of `body`. The decoder can be used again after both.
     @inlinable public mutating func withMessage<M: Message, Result: ~Copyable>(
         _ type: M.Type = M.self,
         serializedBytes bytes: some Sequence<UInt8>,
@@ -100,7 +100,7 @@ extension ScopedDecoder {
         _ bytes: UnsafeRawBufferPointer,
         options: DecodingOptions
     ) throws(MessageError) -> M {
-        // Converts the options here, where they are constants for the compiler as a rule.
+        // Converts the options here, where the compiler usually sees constants.
         let (storage, fields) = try decode(bytes, as: M._table, options: LifelineDecodeOptions(options))
         let reference = _MessageReference(
             storage: storage.takeRetainedValue(),
@@ -109,7 +109,7 @@ extension ScopedDecoder {
         return M(_message: reference)
     }
 
-    /// Consuming, so that the caller, not optimized, has no reference of its own.
+    /// Consuming, so that the caller has no reference of its own in unoptimized code.
     @inlinable @inline(__always) mutating func withMessage<M: Message, Result: ~Copyable>(
         _ message: consuming M,
         partial: Bool,
@@ -124,7 +124,7 @@ extension ScopedDecoder {
 // MARK: - Memory
 
 extension ScopedDecoder {
-    /// Decodes a message into the storage. The reference to it is the caller's, which `takeBack` takes afterwards.
+    /// Decodes a message into the storage. The caller owns the reference to it, and gives it back with `takeBack`.
     @usableFromInline mutating func decode(
         _ bytes: UnsafeRawBufferPointer,
         as table: UnsafePointer<_MessageTable>,
@@ -155,14 +155,14 @@ extension ScopedDecoder {
         if let kept = storage {
             storage = nil
             kept.release()
-            // Doubles, so that it seldom grows.
+            // Doubles, so that it rarely grows.
             byteCount = min(2 * byteCount, Self.largestKeptByteCount)
         }
         byteCount = max(byteCount, needed)
         return .passRetained(_MessageStorage.create(uninitializedByteCount: byteCount))
     }
 
-    /// Takes the storage of a message back to use it again, unless something else refers to it.
+    /// Takes the storage of a message back to use it again, if nothing else refers to it.
     @usableFromInline mutating func takeBack(_ used: inout _MessageStorage?) {
         if isKnownUniquelyReferenced(&used) {
             keep(_MessageStorage.moved(out: &used))
@@ -188,7 +188,7 @@ extension ScopedDecoder {
         if byteCount == Self.largestKeptByteCount {
             storage = used
         } else {
-            // A storage that is too large is that of a single message, which says nothing about the next ones.
+            // A storage that is too large is for a single message, which does not predict the next ones.
             byteCount = byteCount > wanted ? 0 : wanted
             used.release()
         }

@@ -1,10 +1,10 @@
 package import CLifelineMessages
 internal import CProtobufC
 
-/// A message of the type that a table describes: for types that are known only at run time, and for what is done alike
-/// to messages of all types.
+/// A message of the type that a table describes: for types that are known only at run time, and for functions that are
+/// the same for all types.
 ///
-/// The table lives as long as one of these does.
+/// The table lives at least as long as such a message.
 package struct TableMessage: @unchecked Sendable {
     // @unchecked Sendable for the same reason as _UntypedReference; and tables never change.
 
@@ -65,8 +65,8 @@ extension TableMessage {
         try merge(bytes, partial: partial, options: LifelineDecodeOptions(options))
     }
 
-    /// Merges an encoded message, but for those of its unknown fields that are not among `extensions`. Unknown fields
-    /// inside extensions stay.
+    /// Merges an encoded message, without unknown fields that are not among `extensions`. Unknown fields inside
+    /// extensions stay.
     package mutating func mergeKnownFields(
         serializedBytes bytes: UnsafeRawBufferPointer,
         extensions: MessageRegistry,
@@ -149,7 +149,7 @@ extension TableMessage {
         return textFormat(of: memory, as: table, options)
     }
 
-    /// For decoding this message's own bytes as another type: any message fits.
+    /// For decoding this message's own bytes as another type. Its size is not limited.
     package var optionsForCopy: DecodingOptions {
         DecodingOptions(maximumDepth: 1_000, memoryLimit: .max, validatesUTF8: !reference.mayHoldMalformedText)
     }
@@ -174,13 +174,13 @@ extension TableMessage {
 // MARK: - Extensions
 
 extension TableMessage {
-    /// The extension that the table describes, as a message of that table: an empty one when it is absent.
+    /// The extension that the table describes, as a message of that table; an empty one if it is absent.
     package func extensionContent(as table: UnsafePointer<_MessageTable>) -> TableMessage {
         guard let (storage, fields) = reference.extensionContent(as: table) else { return TableMessage(table) }
         return TableMessage(table, storage, fields)
     }
 
-    /// The numbers of the extensions that are present, ascending: of those whose tables `find` knows.
+    /// The numbers of the extensions that are present and whose tables `find` knows, ascending.
     package func presentExtensions(_ find: @escaping (UInt32) -> UnsafePointer<_MessageTable>?) -> [UInt32] {
         struct Search {
             let find: (UInt32) -> UnsafePointer<_MessageTable>?
@@ -204,7 +204,7 @@ extension TableMessage {
         return search.numbers
     }
 
-    /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
+    /// Replaces an extension by `content`, of the extension's table, or removes it if `content` has no field set.
     package mutating func setExtension(_ content: TableMessage) {
         reference.setExtension(content.reference, as: content.table, in: table)
     }
@@ -266,7 +266,7 @@ extension LifelineField {
         presence == LIFELINE_PRESENCE_REPEATED || presence == LIFELINE_PRESENCE_MAP
     }
 
-    /// The table of a message that is there at most once; nil for other fields.
+    /// The table of a single submessage; nil for other fields.
     package var submessage: UnsafePointer<_MessageTable>? { isRepeated ? nil : message }
 }
 
@@ -286,8 +286,8 @@ extension TableMessage {
 
     /// Calls `body` with the place of a value, which is valid during the call, and the storage.
     ///
-    /// - Parameter index: of an element, which must be there; nil for a singular field, which must be present. The
-    ///   element of a map is an entry.
+    /// - Parameter index: the index of an element, which must exist; nil for a singular field, which must be present.
+    ///   The element of a map is an entry.
     package func withValue<Result>(
         of field: Field,
         at index: Int? = nil,
@@ -297,14 +297,14 @@ extension TableMessage {
         return body(place(of: field, at: index), reference.storage.unsafelyUnwrapped)
     }
 
-    /// A submessage, or an empty one where there is none.
+    /// A submessage, or an empty one if there is none.
     package func message(of field: Field, at index: Int? = nil) -> TableMessage {
         let table = field.pointee.message.unsafelyUnwrapped
         guard index != nil || isPresent(field) else { return TableMessage(table) }
         return withValue(of: field, at: index) { TableMessage(loading: $0, as: table, in: $1) }
     }
 
-    /// The message that the pointer at `place` leads to, or an empty one.
+    /// The message that the pointer at `place` points to, or an empty one.
     package init(
         loading place: UnsafeRawPointer,
         as table: UnsafePointer<_MessageTable>,
@@ -330,8 +330,8 @@ extension TableMessage {
 // MARK: - Changing fields
 
 extension TableMessage {
-    /// Makes a singular field present, and calls `body` with the place to write its value to: one that holds a value of
-    /// the field's type, or zeros.
+    /// Makes a singular field present, and calls `body` with the place for its value, which has a value of the field's
+    /// type, or zeros.
     package mutating func withMutableValue<Result>(
         of field: Field,
         _ body: (UnsafeMutableRawPointer, _BorrowedStorage) -> Result
@@ -340,7 +340,7 @@ extension TableMessage {
         return reference.withStorage { body(place, $0) }
     }
 
-    /// Calls `body` with the place of an element, which must be there.
+    /// Calls `body` with the place of an element, which must exist.
     package mutating func withMutableElement<Result>(
         of field: Field,
         at index: Int,
@@ -350,7 +350,7 @@ extension TableMessage {
         return reference.withStorage { body(place(of: field, at: index), $0) }
     }
 
-    /// Inserts an element in front of the one at `index`, and calls `body` with its place, which holds zeros.
+    /// Inserts an element before the one at `index`, and calls `body` with its place, which has zeros.
     package mutating func insert(
         into field: Field,
         at index: Int,
@@ -372,7 +372,7 @@ extension TableMessage {
         }
     }
 
-    /// Removes an element, which must be there.
+    /// Removes an element, which must exist.
     package mutating func remove(from field: Field, at index: Int) {
         _ = reference.mutableFields(as: table)
         let (gap, size) = (place(of: field, at: index), lifeline_value_size(field))
@@ -381,7 +381,7 @@ extension TableMessage {
         setCount(of: field, to: count - 1)
     }
 
-    /// Makes a field absent; a repeated one empty.
+    /// Makes a field absent, or a repeated one empty.
     package mutating func clear(_ field: Field) {
         guard isPresent(field) else { return }
         _ = reference.mutableFields(as: table)
@@ -396,7 +396,7 @@ extension TableMessage {
 
     /// Calls `body` with a submessage, to be changed in place. It is made present.
     ///
-    /// - Parameter index: of an element of a repeated field, which must be there; nil for a singular field.
+    /// - Parameter index: the index of an element of a repeated field, which must exist; nil for a singular field.
     package mutating func withMutableMessage<Result, Failure: Error>(
         of field: Field,
         at index: Int? = nil,
@@ -405,7 +405,7 @@ extension TableMessage {
         let inner = field.pointee.message.unsafelyUnwrapped
         if index == nil { _ = reference.makePresent(field, of: table) } else { _ = reference.mutableFields(as: table) }
         let lender = place(of: field, at: index)
-        // As the accessors of generated code do: see docs/message-memory.md, "Loans".
+        // Like the accessors of generated code: see docs/message-memory.md, "Loans".
         var lent = TableMessage(inner, reference.withStorage { $0.lendMessage(at: lender, as: inner) })
         let original = lent.memory
         defer {

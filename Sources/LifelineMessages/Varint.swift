@@ -1,5 +1,4 @@
-/// Writes `value` in base 128, least significant group first, to memory that has room for ten bytes. Returns the
-/// length.
+/// Writes `value` in base 128, least significant group first, to memory with room for ten bytes. Returns the length.
 @inlinable
 func writeVarint(_ value: UInt64, to memory: UnsafeMutableRawBufferPointer) -> Int {
     var (end, rest) = (0, value)

@@ -1,2 +1,2 @@
-// Code that uses these clients also names endpoints, configurations and errors: one import brings them all.
+// Code that uses these clients also names endpoints, configurations and errors, so one import has them all.
 @_exported public import Lifeline

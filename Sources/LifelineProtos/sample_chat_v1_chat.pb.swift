@@ -197,7 +197,7 @@ public struct Sample_Chat_V1_Poll: LifelineMessages.Message {
     }
     /// Whether `closesAt` is set.
     public var hasClosesAt: Bool { _message.pointee.closes_at != nil }
-    /// Forgets `closesAt`; it then reads as its default.
+    /// Clears `closesAt`. It then reads as its default.
     public mutating func clearClosesAt() { _mutableFields().pointee.closes_at = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Poll
@@ -284,7 +284,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     }
     /// Whether `author` is set.
     public var hasAuthor: Bool { _message.pointee.author != nil }
-    /// Forgets `author`; it then reads as its default.
+    /// Clears `author`. It then reads as its default.
     public mutating func clearAuthor() { _mutableFields().pointee.author = nil }
 
     /// Seconds after which clients forget the message; absent means never.
@@ -298,7 +298,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     }
     /// Whether `ttl` is set.
     public var hasTtl: Bool { _message.pointee.has_ttl_case.rawValue == 11 }
-    /// Forgets `ttl`; it then reads as its default.
+    /// Clears `ttl`. It then reads as its default.
     public mutating func clearTtl() { _mutableFields().pointee.has_ttl_case.rawValue = 0 }
 
     /// Random, so that two messages with the same text differ.
@@ -315,7 +315,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     }
     /// Whether `sentAt` is set.
     public var hasSentAt: Bool { _message.pointee.sent_at != nil }
-    /// Forgets `sentAt`; it then reads as its default.
+    /// Clears `sentAt`. It then reads as its default.
     public mutating func clearSentAt() { _mutableFields().pointee.sent_at = nil }
 
     /// The message that this one answers.
@@ -326,7 +326,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     }
     /// Whether `replyTo` is set.
     public var hasReplyTo: Bool { _message.pointee.reply_to != nil }
-    /// Forgets `replyTo`; it then reads as its default.
+    /// Clears `replyTo`. It then reads as its default.
     public mutating func clearReplyTo() { _mutableFields().pointee.reply_to = nil }
 
     public var location: Sample_Chat_V1_Location {
@@ -431,7 +431,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
         }
     }
 
-    /// What `body` can hold.
+    /// The possible values of `body`.
     public enum OneOf_Body: Hashable, Sendable {
         case location(Sample_Chat_V1_Location)
         case poll(Sample_Chat_V1_Poll)

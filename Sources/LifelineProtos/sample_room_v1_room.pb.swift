@@ -79,7 +79,7 @@ public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
     }
     /// Whether `interval` is set.
     public var hasInterval: Bool { _message.pointee.interval != nil }
-    /// Forgets `interval`; it then reads as its default.
+    /// Clears `interval`. It then reads as its default.
     public mutating func clearInterval() { _mutableFields().pointee.interval = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__WatchRequest
@@ -106,7 +106,7 @@ public struct Sample_Room_V1_Tick: LifelineMessages.Message {
     }
     /// Whether `time` is set.
     public var hasTime: Bool { _message.pointee.time != nil }
-    /// Forgets `time`; it then reads as its default.
+    /// Clears `time`. It then reads as its default.
     public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__Tick
@@ -212,7 +212,7 @@ public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
     }
     /// Whether `time` is set.
     public var hasTime: Bool { _message.pointee.time != nil }
-    /// Forgets `time`; it then reads as its default.
+    /// Clears `time`. It then reads as its default.
     public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__NewsItem

@@ -1,2 +1,2 @@
-// Code that asks whether an endpoint can be reached names it: one import brings both.
+// Code that asks whether an endpoint can be reached also names endpoints, so one import has both.
 @_exported public import LifelineCore

@@ -1,11 +1,11 @@
 internal import CLifelineNetlink
 internal import Glibc
 
-/// Says what an interface is: by what netlink says of it, and for hardware by sysfs, where drivers tell more.
+/// Determines the kind of an interface: from netlink, and for hardware from sysfs, where drivers have more details.
 package struct InterfaceKinds: Sendable {
     private let sysfs: String
 
-    /// - Parameter sysfs: where sysfs is mounted.
+    /// - Parameter sysfs: the path at which sysfs is mounted.
     package init(sysfs: String = "/sys") {
         self.sysfs = sysfs
     }
@@ -24,7 +24,7 @@ package struct InterfaceKinds: Sendable {
         default: break
         }
         if hasEntry("wireless", of: link.name) || hasEntry("phy80211", of: link.name) { return .wifi }
-        // Behind sysfs: a modem may have the type of a TUN device.
+        // Checked after sysfs, because a modem may have the type of a TUN device.
         if Self.tunnelHardware.contains(link.hardwareType) { return .tunnel }
         return link.hardwareType == UInt16(ARPHRD_ETHER) && link.kind == nil ? .ethernet : .other
     }
@@ -37,18 +37,18 @@ package struct InterfaceKinds: Sendable {
         "ovpn", "sit", "tun", "vti", "vti6", "vxlan", "wireguard", "xfrm",
     ]
     private static let modems: Set = ["rmnet", "wwan"]
-    /// TUN and WireGuard have none; the others say themselves what they are.
+    /// The hardware types of tunnels. TUN and WireGuard have none; the others have their own.
     private static let tunnelHardware = Set(
         [ARPHRD_NONE, ARPHRD_TUNNEL, ARPHRD_TUNNEL6, ARPHRD_SIT, ARPHRD_IPGRE, ARPHRD_IP6GRE].map { UInt16($0) }
     )
 
-    /// What the driver calls it (`DEVTYPE=` in `uevent`).
+    /// Returns the driver's name for the kind of device (`DEVTYPE=` in `uevent`).
     private func deviceType(of name: String) -> String? {
         guard let path = path("uevent", of: name) else { return nil }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // A page is all that sysfs has for one file.
+        // A file of sysfs has at most one page.
         var text = [UInt8](repeating: 0, count: 4096)
         let count = max(0, read(descriptor, &text, text.count))
         let prefix = Array("DEVTYPE=".utf8)
@@ -62,7 +62,7 @@ package struct InterfaceKinds: Sendable {
     }
 
     private func path(_ entry: String, of name: String) -> String? {
-        // The kernel allows no such names; what names a path is checked nevertheless.
+        // The kernel allows no such names, but a name that becomes a path is checked nevertheless.
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
         return "\(sysfs)/class/net/\(name)/\(entry)"
     }

@@ -7,7 +7,7 @@ internal import NIOCore
 
 /// Runs a `NetworkStateMachine`: owns the socket and the timer, both on one event loop, where it has to be used.
 ///
-/// Answers and events share the socket. What another process sends cannot be told from what the kernel sends, but only
+/// Answers and events share the socket. Messages of other processes cannot be distinguished from the kernel's, but only
 /// root may send here.
 final class NetlinkDriver {
     private let loop: any EventLoop
@@ -20,11 +20,11 @@ final class NetlinkDriver {
     private var port: UInt32 = 0
     private var dump: NetworkDump?
     private var dumpCount: UInt32 = 0
-    /// Tells what belongs to the present socket from what earlier ones report late.
+    /// Distinguishes events of the present socket from late ones of earlier sockets.
     private var socketNumber = 0
     private var timer = LoopTimer()
     private var isStopped = false
-    /// A sandbox refuses every few seconds for ever.
+    /// Whether the warning was logged, because a sandbox refuses every few seconds for ever.
     private var hasWarned = false
 
     init(
@@ -116,14 +116,14 @@ final class NetlinkDriver {
         channel = nil
     }
 
-    /// The socket that has this number failed.
+    /// Notes that the socket with this number failed.
     fileprivate func socketFailed(_ error: (any Error)?, number: Int) {
         guard number == socketNumber, !isStopped else { return }
-        // On an overrun the channel is closed, with ENOBUFS or without an error: it depends on who sees it first.
+        // On an overrun the channel is closed, with ENOBUFS or without an error, depending on the order of events.
         if let error, (error as? IOError)?.errnoCode != ENOBUFS {
-            warn("The netlink socket failed; everything is read anew", error)
+            warn("The netlink socket failed; everything is read again", error)
         } else {
-            logger.debug("Events came faster than they were read; everything is read anew")
+            logger.debug("Events came faster than they were read; everything is read again")
         }
         closeSocket()
         run(machine.socketFailed(now: .now()))
@@ -188,7 +188,7 @@ final class NetlinkDriver {
     ]
 }
 
-/// Hands what the channel says to the driver.
+/// Passes the channel's events to the driver.
 private final class NetlinkHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -7,7 +7,7 @@ internal import NIOPosix
 /// Opens sockets to the kernel's routing tables. A socket belongs to the network namespace of the thread that opens it.
 package struct NetlinkSocket {
     package let descriptor: CInt
-    /// The number that the kernel gave the socket; answers to its requests carry it.
+    /// The kernel's number for the socket, which answers to its requests carry.
     package let port: UInt32
 
     package init(descriptor: CInt, port: UInt32) {
@@ -15,7 +15,7 @@ package struct NetlinkSocket {
         self.port = port
     }
 
-    /// What a socket is told of by itself.
+    /// The events that a socket gets.
     package enum Subscription {
         case nothing
         /// Links, addresses, routes and nexthop objects.
@@ -26,7 +26,7 @@ package struct NetlinkSocket {
             case .nothing: 0
             case .changes:
                 UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE)
-                    // Groups are counted from 1. A kernel that does not know one leaves it out.
+                    // Groups are counted from 1. A kernel ignores groups that it does not know.
                     | 1 << (RTNLGRP_NEXTHOP.rawValue - 1)
             }
         }
@@ -45,7 +45,7 @@ package struct NetlinkSocket {
         }
     }
 
-    /// Makes a channel of it, which closes it. Runs on the loop. If that fails, the socket is closed.
+    /// Makes a channel, which owns the socket. Runs on the loop. If that fails, the socket is closed.
     ///
     /// - Parameter initialize: called with the channel before anything is read.
     package func makeChannel(
@@ -54,20 +54,21 @@ package struct NetlinkSocket {
     ) throws -> EventLoopFuture<any Channel> {
         let writing: CInt
         do throws(IOError) {
-            // NIO would make it without O_CLOEXEC, and children of this process would inherit it.
+            // NIO would duplicate it without O_CLOEXEC, and children of this process would inherit it.
             writing = try duplicate()
         } catch {
             close()
             throw error
         }
-        // Once there is a channel, NIO closes the descriptors, also when it fails: then their numbers may be others'
-        // already.
+        // Once there is a channel, NIO closes the descriptors, also on failure. Their numbers may then already belong
+        // to other files.
         let isTaken = NIOLockedValueBox(false)
         let made = NIOPipeBootstrap(group: loop)
             .channelInitializer { channel in
                 isTaken.withLockedValue { $0 = true }
                 return channel.eventLoop.makeCompletedFuture {
-                    // Fixed, for what of a datagram finds no room is lost. The kernel makes them up to 32 KiB long.
+                    // Fixed, because the rest of a datagram that does not fit is lost. The kernel's datagrams have up
+                    // to 32 KiB.
                     let allocator = FixedSizeRecvByteBufferAllocator(capacity: 64 << 10)
                     try channel.syncOptions?.setOption(.recvAllocator, value: allocator)
                     try initialize(channel)
@@ -83,7 +84,7 @@ package struct NetlinkSocket {
         }
     }
 
-    /// Another descriptor of the same socket.
+    /// Returns another descriptor of the same socket.
     private func duplicate() throws(IOError) -> CInt {
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl(F_DUPFD_CLOEXEC)") }

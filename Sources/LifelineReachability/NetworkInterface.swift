@@ -1,18 +1,18 @@
 internal import LifelineCore
 
-/// A network interface, as the kernel sees it at one moment.
+/// A network interface, from the kernel, at one moment.
 public struct NetworkInterface: Sendable, Hashable {
-    /// What an interface is.
+    /// The kind of an interface.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Wireless LAN.
         case wifi
-        /// Ethernet, or what behaves like it: a virtual pair, a bridge, a bond, a VLAN.
+        /// Ethernet, or a similar interface: a virtual pair, a bridge, a bond, a VLAN.
         case ethernet
         /// A modem of a mobile network.
         case cellular
         /// The machine itself.
         case loopback
-        /// A network inside another one: WireGuard, TUN and TAP, IP in IP, GRE, VXLAN and their kin.
+        /// A network inside another one: WireGuard, TUN and TAP, IP in IP, GRE, VXLAN and similar.
         case tunnel
         /// Anything else.
         case other
@@ -20,25 +20,25 @@ public struct NetworkInterface: Sendable, Hashable {
 
     /// The name, such as `eth0`. It may change while the interface exists.
     public let name: String
-    /// The number by which the kernel knows it.
+    /// The kernel's number for the interface.
     public let index: Int
-    /// What it is.
+    /// The kind of the interface.
     public let kind: Kind
     /// Whether it was set up by the administrator (`IFF_UP`).
     public let isUp: Bool
     /// Whether there is a link below it: a cable, a radio association, a peer (`IFF_LOWER_UP`, and not dormant, as a
     /// wireless interface is until it is let in).
     public let hasCarrier: Bool
-    /// Its addresses, also those that only count on the link.
+    /// The addresses, including those that are only valid on the link.
     public let addresses: [IPAddress]
-    /// Whether IPv4 works over it, by the rule of `NetworkPath`.
+    /// Whether IPv4 works over the interface, by the rule of `NetworkPath`.
     public let usesIPv4: Bool
-    /// Whether IPv6 works over it, by the rule of `NetworkPath`.
+    /// Whether IPv6 works over the interface, by the rule of `NetworkPath`.
     public let usesIPv6: Bool
-    /// Whether a default route of a version that works over it goes out here.
+    /// Whether a default route of a working version goes out over the interface.
     public let hasDefaultRoute: Bool
-    /// Whether all that is behind it runs on this machine: a bridge to which nothing but containers and virtual
-    /// machines are plugged (`docker0`, `virbr0`), or a dummy.
+    /// Whether everything behind the interface runs on this machine: a bridge with only containers and virtual machines
+    /// (`docker0`, `virbr0`), or a dummy.
     public let isHostOnly: Bool
 
     /// Makes an interface, for tests of code that handles paths.
@@ -66,15 +66,15 @@ public struct NetworkInterface: Sendable, Hashable {
         self.isHostOnly = isHostOnly
     }
 
-    /// Whether it carries traffic to other machines: IPv4 or IPv6 works over it.
+    /// Whether the interface carries traffic to other machines: IPv4 or IPv6 works over it.
     public var isUsable: Bool { usesIPv4 || usesIPv6 }
 }
 
 extension NetworkInterface: CustomStringConvertible {
-    /// Name, kind, what is missing, and the addresses: `eth0 (ethernet) 192.0.2.2`.
+    /// Name, kind, missing properties, and the addresses: `eth0 (ethernet) 192.0.2.2`.
     public var description: String {
         let state = isUp ? (hasCarrier ? "" : ", no carrier") : ", down"
-        // A name may hold anything but slashes, colons and white space.
+        // A name may contain anything except slashes, colons and white space.
         return (["\(name.escaped()) (\(kind.rawValue)\(state))"] + addresses.map(\.description)).joined(separator: " ")
     }
 }

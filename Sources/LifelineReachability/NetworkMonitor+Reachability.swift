@@ -5,15 +5,16 @@ internal import NIOCore
 internal import NIOPosix
 
 extension NetworkMonitor {
-    /// Whether `endpoint` can be reached now, and why. It can be asked whether or not somebody watches `paths`.
+    /// Returns whether `endpoint` can be reached now, and the reason. It can be called with or without watching
+    /// `paths`.
     ///
-    /// Without a probe nothing is sent but what the name service needs: a host can be reached when the kernel has a
-    /// route to one of its addresses, and the interface of that route is up and has carrier. It may still be switched
-    /// off. A probe makes a connection and closes it at once, which tells for certain.
+    /// Without a probe only name look-ups are sent: a host counts as reachable when the kernel has a route to one of
+    /// its addresses, and the interface of that route is up and has carrier. The host may still be switched off. A
+    /// probe makes a connection and closes it at once, which is certain.
     ///
     /// - Parameters:
     ///   - probing: whether to make a connection.
-    ///   - timeout: for all of it together.
+    ///   - timeout: the time limit for everything together.
     public func reachability(
         of endpoint: Endpoint,
         probing: Bool = false,
@@ -30,7 +31,7 @@ extension NetworkMonitor {
             isDecided.withLockedValue { $0 = true }
         }
         let lookup = NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
-            // Where the name service is silent, what nobody waits for any more must not hold up the others.
+            // When the name service is silent, look-ups that are no longer needed must not delay the others.
             isDecided.withLockedValue { $0 } ? Reachability(reason: .cancelled) : Self.lookUp(endpoint)
         }
         lookup.flatMap { found in
@@ -39,20 +40,20 @@ extension NetworkMonitor {
         }.whenComplete { outcome in
             switch outcome {
             case .success(let reachability): result.succeed(reachability)
-            // The pool of threads was shut down, which nobody does to the shared one.
+            // The pool of threads was shut down, which never happens to the shared one.
             case .failure(let error): result.succeed(Reachability(reason: .unknown, detail: "\(error)"))
             }
         }
         return await withTaskCancellationHandler {
-            // It never fails.
+            // The future never fails.
             (try? await result.futureResult.get()) ?? Reachability(reason: .cancelled)
         } onCancel: {
-            // The first one counts.
+            // Only the first result counts.
             result.succeed(Reachability(reason: .cancelled))
         }
     }
 
-    /// Whether `endpoint` can be reached now; see `reachability(of:probing:timeout:)`, which also tells why.
+    /// Returns whether `endpoint` can be reached now. `reachability(of:probing:timeout:)` also returns the reason.
     public func isReachable(
         _ endpoint: Endpoint,
         probing: Bool = false,
@@ -74,7 +75,8 @@ extension NetworkMonitor {
         }
     }
 
-    /// A name is connected to at all its addresses, the second version of IP a little later than the first (RFC 8305).
+    /// Connects to all addresses of a name, to those of the second version of IP a little later than the first (RFC
+    /// 8305).
     private static func probe(
         _ endpoint: Endpoint,
         found: Reachability,
@@ -83,7 +85,7 @@ extension NetworkMonitor {
         until decision: EventLoopFuture<Reachability>
     ) -> EventLoopFuture<Reachability> {
         let bootstrap = ClientBootstrap(group: loop).connectTimeout(timeout).channelInitializer { channel in
-            // Also when the time is up or the task was cancelled, and it is still connecting.
+            // Also closes it when the time is up or the task was cancelled, and it is still connecting.
             decision.whenComplete { _ in channel.close(promise: nil) }
             return channel.eventLoop.makeSucceededVoidFuture()
         }
@@ -116,7 +118,7 @@ extension Reachability.Reason {
             self = .timedOut
         case let error as NIOConnectionError:
             let reasons = error.connectionErrors.map { Reachability.Reason(probeFailedWith: $0.error) }
-            // A host that refuses is there, which says more than an address that is silent.
+            // A host that refuses exists, which is more informative than a silent address.
             let told = [.refused, .timedOut].first { reasons.contains($0) }
             self = told ?? (reasons.isEmpty ? .nameNotFound : .probeFailed)
         case let error as IOError where error.errnoCode == ECONNREFUSED:

@@ -3,25 +3,24 @@ internal import NIOConcurrencyHelpers
 package import NIOCore
 internal import NIOPosix
 
-/// Watches the network by the kernel's netlink interface.
+/// Watches the network through the kernel's netlink interface.
 ///
 ///     let monitor = NetworkMonitor()
 ///     for await path in monitor.paths {
 ///         print(path)
 ///     }
 ///
-/// It watches as long as somebody iterates `paths`: one socket, however many iterate, and none when nobody does. So
-/// there is nothing to start and nothing to stop; cancel the task, or leave the loop.
+/// It watches as long as any task iterates `paths`, with one socket for all of them, and none without iterations. There
+/// is nothing to start or stop: cancel the task, or leave the loop.
 ///
-/// It sees the network namespace that its event loop's thread is in, which is the process's.
+/// It sees the network namespace of its event loop's thread, which is that of the process.
 public final class NetworkMonitor: Sendable {
     private let watch: NetworkWatch
     package let group: any EventLoopGroup
 
     /// Makes a monitor, which costs nothing until it is used.
     ///
-    /// - Parameter logger: gets what goes wrong with netlink: `warning`; events that were lost and made up for:
-    ///   `debug`.
+    /// - Parameter logger: receives failures of netlink at `warning`, and lost events that were made up for at `debug`.
     public convenience init(
         configuration: NetworkMonitorConfiguration = NetworkMonitorConfiguration(),
         logger: Logger = Logger(label: "lifeline.network")
@@ -34,10 +33,11 @@ public final class NetworkMonitor: Sendable {
         watch = NetworkWatch(configuration: configuration, logger: logger, loop: group.any())
     }
 
-    /// What the network allows, and every change of it, for any number of subscribers, each from the newest path on.
+    /// The present path, and every change of it, for any number of subscribers. Each subscriber begins with the newest
+    /// path.
     public var paths: NetworkPaths { NetworkPaths(watch: watch) }
 
-    /// The path as it is: at once while somebody iterates `paths`, and otherwise after asking the kernel.
+    /// The present path: at once while any task iterates `paths`, and otherwise after asking the kernel.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before it is known.
     public var currentPath: NetworkPath {
@@ -50,11 +50,11 @@ public final class NetworkMonitor: Sendable {
 
 /// The paths of a `NetworkMonitor`, for any number of subscribers.
 ///
-/// Each iteration begins with the newest path there is, at once when it is known already, and goes on with later ones.
-/// Two paths that follow each other differ. It ends when the task that iterates is cancelled. Nothing is kept for a
-/// subscriber: who is slow gets the newest path next, and not those in between.
+/// Each iteration begins with the newest path, at once if it is known, and goes on with later ones. Consecutive paths
+/// differ. It ends when the task that iterates is cancelled. No paths are kept for a subscriber: a slow one gets the
+/// newest path next, and not those in between.
 public struct NetworkPaths: AsyncSequence, Sendable {
-    /// What iterates. When it is dropped, or its task is cancelled, it takes no part in the monitor any more.
+    /// The iterator. When it is released, or its task is cancelled, it leaves the monitor.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var base: AsyncStream<NetworkPath>.AsyncIterator
         private var last: NetworkPath?
@@ -71,9 +71,9 @@ public struct NetworkPaths: AsyncSequence, Sendable {
         /// Waits for the next path; nil when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? {
             while let path = await base.next(isolation: actor) {
-                // One that was there before the cancellation would come first otherwise.
+                // Otherwise a path from before the cancellation would come first.
                 if Task.isCancelled { return nil }
-                // To who is slow, a change and its reversal are none.
+                // For a slow subscriber, a change and its reversal are no change.
                 guard path != last else { continue }
                 last = path
                 return path
@@ -84,13 +84,13 @@ public struct NetworkPaths: AsyncSequence, Sendable {
 
     fileprivate let watch: NetworkWatch
 
-    /// Begins with the newest path there is.
+    /// Begins with the newest path.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(base: watch.subscribe().makeAsyncIterator())
     }
 }
 
-/// Who watches, and the driver that runs as long as somebody does.
+/// The subscribers, and the driver that runs as long as there are any.
 private final class NetworkWatch: Sendable {
     private typealias Driver = NIOLoopBoundBox<NetlinkDriver?>
 
@@ -117,14 +117,14 @@ private final class NetworkWatch: Sendable {
         let (id, driver) = state.withLockedValue { state in
             state.lastID += 1
             state.subscribers[state.lastID] = continuation
-            // Under the lock, so that no newer path comes before it. To yield runs nobody's code.
+            // Under the lock, so that no newer path comes before it. Yielding runs no user code.
             if let path = state.path { continuation.yield(path) }
             if state.driver != nil { return (state.lastID, nil as Driver?) }
             let driver = Driver.makeEmptyBox(valueType: NetlinkDriver.self, eventLoop: loop)
             state.driver = driver
             return (state.lastID, driver)
         }
-        // Nobody has the stream yet, so that it cannot have ended before this.
+        // No task has the stream yet, so it cannot have ended before this.
         continuation.onTermination = { [self] _ in unsubscribe(id) }
         if let driver { start(driver) }
         return stream
@@ -137,7 +137,7 @@ private final class NetworkWatch: Sendable {
             (state.driver, state.path) = (nil, nil)
             return (continuation, driver)
         }
-        // Released here and not under the lock.
+        // Released here, and not under the lock.
         _ = continuation
         driver.map(stop)
     }
@@ -151,7 +151,7 @@ private final class NetworkWatch: Sendable {
         }
     }
 
-    /// The loop runs it after the start.
+    /// Stops a driver. The loop runs this after the start.
     private func stop(_ driver: Driver) {
         loop.execute {
             driver.value?.stop()
@@ -161,7 +161,7 @@ private final class NetworkWatch: Sendable {
 
     private func publish(_ path: NetworkPath, by driver: Driver) {
         state.withLockedValue { state in
-            // One that is being stopped has nothing to say to those who came after.
+            // A driver that is being stopped has nothing to report to later subscribers.
             guard state.driver === driver else { return }
             state.path = path
             for subscriber in state.subscribers.values { subscriber.yield(path) }

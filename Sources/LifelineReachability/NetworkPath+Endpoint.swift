@@ -1,11 +1,11 @@
 public import LifelineCore
 
 extension NetworkPath {
-    /// Whether it makes sense to connect to `endpoint` while the path is as it is. It asks nobody and takes no time.
+    /// Returns whether it makes sense to connect to `endpoint` with this path. It makes no system calls.
     ///
-    /// True for what is within the machine (a Unix socket, `localhost`, a loopback address or one of the machine's
+    /// True for endpoints within the machine (a Unix socket, `localhost`, a loopback address or one of the machine's
     /// own); for a link-local address when some interface is up with carrier; for another address when its version of
-    /// IP works; for a name when the path is satisfied. (Where `leadsBeyondHost` is false, only a look-up could tell
+    /// IP works; for a name when the path is satisfied. (If `leadsBeyondHost` is false, only a look-up could show
     /// more.)
     public func mayReach(_ endpoint: Endpoint) -> Bool {
         guard case .tcp(let host, _) = endpoint.address else { return true }
@@ -22,24 +22,24 @@ extension NetworkPath {
 }
 
 extension NetworkPath {
-    /// What a path says of an endpoint by itself.
+    /// A path's prospect of reaching an endpoint, without system calls.
     package enum Prospect: Hashable, Sendable {
         /// Nothing leads there.
         case none
-        /// It is worth an attempt: more can be known only by one.
+        /// An attempt is worthwhile; only that shows more.
         case good
-        /// The kernel's route to it has to tell.
+        /// The kernel's route to it decides.
         case byRoute
-        /// The name service and the kernel's route have to tell: it is there if the name is that of a container, say.
+        /// The name service and the kernel's route decide: for example, the name may be that of a container.
         case byName
     }
 
-    /// What to think of `endpoint` while the path is as it is.
+    /// Returns the prospect of reaching `endpoint` with this path.
     ///
     /// A name is worth an attempt as soon as some network leads beyond this machine, with or without a default route:
-    /// the name may be that of a machine nearby, an attempt costs little, and to wait for a default route that never
-    /// comes costs all. Where the networks that there are all end on this machine (`docker0` is up, and the cable is
-    /// out), a name is looked up before it is tried. An address needs no such rule: its route tells.
+    /// the name may be that of a machine nearby, an attempt costs little, and waiting for a default route that never
+    /// comes would prevent the connection. If all networks end on this machine (`docker0` is up, and the cable is out),
+    /// a name is looked up before an attempt. An address needs no such rule, because its route decides.
     package func prospect(of endpoint: Endpoint) -> Prospect {
         guard mayReach(endpoint) else { return .none }
         guard case .tcp(let host, _) = endpoint.address, !host.isLocalhost else { return .good }
@@ -49,14 +49,14 @@ extension NetworkPath {
 }
 
 extension IPAddress {
-    /// Reads an address that a zone may follow, such as `fe80::1%eth0`.
+    /// Reads an address with an optional zone, such as `fe80::1%eth0`.
     init?(withoutZone text: String) {
         self.init(String(text.prefix { $0 != "%" }))
     }
 }
 
 extension String {
-    /// Whether it is the name of the machine itself (RFC 6761).
+    /// Whether the text is the name of the machine itself (RFC 6761).
     var isLocalhost: Bool {
         let name = lowercased()
         return name == "localhost" || name == "localhost." || name.hasSuffix(".localhost")

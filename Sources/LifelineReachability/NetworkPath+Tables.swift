@@ -1,10 +1,10 @@
 extension NetworkPath {
-    /// The path that follows from what the kernel has, by the rule above.
+    /// Makes the path from the kernel's tables, by the rule of `NetworkPath`.
     ///
-    /// - Parameter kind: says what an interface is.
+    /// - Parameter kind: returns the kind of an interface.
     package init(_ tables: NetworkTables, kind: (LinkRecord) -> NetworkInterface.Kind) {
         let links = tables.links.values.sorted { $0.index < $1.index }
-        // Bridges that have a port to something else than a container or a virtual machine.
+        // Bridges with a port to something other than a container or a virtual machine.
         let uplinked = Set(links.filter { !Self.guestPorts.contains($0.kind ?? "") }.compactMap(\.master))
         self.init(
             interfaces: links.map { link in
@@ -14,7 +14,7 @@ extension NetworkPath {
         )
     }
 
-    /// What containers and virtual machines are plugged in with.
+    /// The kinds of interfaces that connect containers and virtual machines.
     private static let guestPorts: Set = ["dummy", "tun", "veth"]
 }
 

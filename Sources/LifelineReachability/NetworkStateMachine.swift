@@ -1,23 +1,23 @@
 package import LifelineCore
 
-/// Decides when the kernel is asked what the network is like, and when its answer is news.
+/// Decides when to ask the kernel for the state of the network, and when its answer is reported.
 ///
-/// Events are signs that something changed and nothing more: some changes have none (the routes that go with a link),
-/// and events get lost when they come too fast. So every change leads to a dump of everything, once nothing has
-/// happened for the quiet period, at the latest after three of them. A flap shorter than the quiet period is thereby
-/// one change, or none when everything is as before; going down and coming up are treated alike. A poll finds what no
-/// event told, every few seconds, and much oftener while the kernel may be holding an event back.
+/// An event is only a sign that something changed: some changes have no events (the routes that go with a link), and
+/// events get lost when they come too fast. So every change leads to a dump of everything, once there were no events
+/// for the quiet period, at the latest after three of them. A flap shorter than the quiet period is one change, or none
+/// when everything is as before; going down and coming up are treated alike. A poll finds changes without events, every
+/// few seconds, and much more often while the kernel may be holding back an event.
 ///
 /// It does no I/O and reads no clock. `now` must not go back; if it does, the latest one that was seen counts.
 package struct NetworkStateMachine: Sendable {
     private enum State {
-        /// Nothing was started. Can go to: opening.
+        /// Not started. Can go to: opening.
         case stopped
         /// The socket is being opened. Can go to: dumping, resting.
         case opening
-        /// There is no socket until then. Can go to: opening.
+        /// There is no socket until this time. Can go to: opening.
         case resting(until: MonotonicTime)
-        /// All is known. Can go to: gathering, dumping, resting.
+        /// The path is known. Can go to: gathering, dumping, resting.
         case settled(pollAt: MonotonicTime)
         /// Something happened, and more may. Can go to: dumping, resting.
         case gathering(Burst)
@@ -25,23 +25,23 @@ package struct NetworkStateMachine: Sendable {
         case dumping(Dump)
     }
 
-    /// Events that belong together.
+    /// A group of events that belong together.
     private struct Burst {
         var first: MonotonicTime
         var last: MonotonicTime
-        /// How many dumps in a row were inconsistent.
+        /// The number of inconsistent dumps in a row.
         var interruptions = 0
     }
 
     private struct Dump {
         let occasion: Occasion
         let begun: MonotonicTime
-        /// What happened after it was begun.
+        /// The events after it began.
         var burst: Burst?
     }
 
     private enum Occasion {
-        /// The socket is new: whatever is found is news.
+        /// The socket is new: any result is reported.
         case opening
         case poll
         case burst(Burst, isOverdue: Bool)
@@ -58,30 +58,30 @@ package struct NetworkStateMachine: Sendable {
     private let configuration: NetworkMonitorConfiguration
     private var state = State.stopped
     private var latest = MonotonicTime(nanoseconds: .min)
-    /// Until when the kernel may tell late that a carrier was lost.
+    /// The time until which the kernel may report a lost carrier late.
     private var carrierIsUncertainUntil = MonotonicTime(nanoseconds: .min)
-    /// No dump begins before, so that dumps of large tables leave time for other things.
+    /// The time before which no dump begins, so that dumps of large tables leave time for other work.
     private var dumpsRestUntil = MonotonicTime(nanoseconds: .min)
-    /// How many sockets in a row did not last for one dump.
+    /// The number of sockets in a row that did not last for one dump.
     private var failedSocketCount = 0
-    /// What was published last.
+    /// The path that was published last.
     package private(set) var path: NetworkPath?
 
     package init(configuration: NetworkMonitorConfiguration) {
         self.configuration = configuration
     }
 
-    /// What to do.
+    /// A step for the driver.
     package enum Action: Hashable, Sendable {
         /// Close the socket, if there is one, and open a new one; then call `opened`, or `openingFailed`.
         case open
         /// Begin a dump on the socket; then call `dumpEnded`, or `socketFailed`.
         case dump
-        /// Tell that the path is this now.
+        /// Report that this is the path now.
         case publish(NetworkPath)
     }
 
-    /// Monitoring shall begin.
+    /// Begins monitoring.
     package mutating func started(now: MonotonicTime) -> [Action] {
         advance(to: now)
         guard case .stopped = state else { return [] }
@@ -89,14 +89,14 @@ package struct NetworkStateMachine: Sendable {
         return [.open]
     }
 
-    /// There is a socket, which receives events from now on.
+    /// Notes that there is a socket, which receives events from now on.
     package mutating func opened(now: MonotonicTime) -> [Action] {
         advance(to: now)
         guard case .opening = state else { return [] }
         return dump(.opening)
     }
 
-    /// There can be no socket now: the system refuses.
+    /// Notes that the system refuses a socket.
     package mutating func openingFailed(now: MonotonicTime) -> [Action] {
         advance(to: now)
         guard case .opening = state else { return [] }
@@ -104,8 +104,8 @@ package struct NetworkStateMachine: Sendable {
         return publish(.unknown)
     }
 
-    /// The socket failed, because events came faster than they were read or for another reason, or what came over it
-    /// makes no sense. Events were lost.
+    /// Notes that the socket failed, because events came faster than they were read, because a message was malformed,
+    /// or for another reason. Events were lost.
     package mutating func socketFailed(now: MonotonicTime) -> [Action] {
         advance(to: now)
         switch state {
@@ -113,10 +113,10 @@ package struct NetworkStateMachine: Sendable {
             failedSocketCount += 1
             let isHopeless = failedSocketCount >= Self.maximumFailedSocketCount
             state = .resting(until: latest + (isHopeless ? configuration.pollInterval : configuration.quietPeriod))
-            // What is known stays the best guess for a while: events may be coming too fast for one dump.
+            // The known path stays the best guess for a while, because events may be coming too fast for one dump.
             return isHopeless || path == nil ? publish(.unknown) : []
         case .dumping, .settled, .gathering:
-            // What was too much for the socket may be going on.
+            // The flood of events may be going on.
             state = .resting(until: latest + configuration.quietPeriod)
             return []
         case .stopped, .opening, .resting:
@@ -124,14 +124,14 @@ package struct NetworkStateMachine: Sendable {
         }
     }
 
-    /// What an event is about.
+    /// The subject of an event.
     package enum Subject: Hashable, Sendable, CaseIterable {
         case link
         /// An address or a route.
         case other
     }
 
-    /// Something changed.
+    /// Receives an event: something changed.
     package mutating func receivedEvent(about subject: Subject, now: MonotonicTime) {
         advance(to: now)
         if subject == .link { carrierIsUncertainUntil = latest + Self.longestCarrierDelay }
@@ -149,7 +149,7 @@ package struct NetworkStateMachine: Sendable {
         }
     }
 
-    /// The dump ended with `found`, which is consistent unless something changed meanwhile.
+    /// Receives the result of a dump, which is consistent unless something changed meanwhile.
     package mutating func dumpEnded(_ found: NetworkPath, isConsistent: Bool, now: MonotonicTime) -> [Action] {
         advance(to: now)
         guard case .dumping(let dump) = state else { return [] }
@@ -157,7 +157,7 @@ package struct NetworkStateMachine: Sendable {
         dumpsRestUntil = latest + min((latest - dump.begun) * Self.restAfterDumps, Self.longestRestAfterDumps)
         if !isConsistent {
             let interruptions = (dump.occasion.earlier?.interruptions ?? 0) + 1
-            // Where changes never end, something that may be half wrong is better than nothing. The poll mends it.
+            // If changes never end, a possibly wrong result is better than none. The poll corrects it.
             if interruptions < Self.maximumInterruptions {
                 let first = dump.occasion.earlier?.first ?? latest
                 state = .gathering(Burst(first: first, last: latest, interruptions: interruptions))
@@ -168,7 +168,7 @@ package struct NetworkStateMachine: Sendable {
             case .opening:
                 break
             case .poll:
-                // It may be in the middle of a flap: it gets the time that an event gets.
+                // The result may be from the middle of a flap, so it gets the time of an event.
                 state = .gathering(Burst(first: dump.burst?.first ?? latest, last: latest))
                 return []
             case .burst(let earlier, let isOverdue):
@@ -186,7 +186,7 @@ package struct NetworkStateMachine: Sendable {
         return publish(found)
     }
 
-    /// The time is `nextDeadline`, or about that.
+    /// Handles the timer, at about `nextDeadline`.
     package mutating func timerFired(now: MonotonicTime) -> [Action] {
         advance(to: now)
         guard let deadline = nextDeadline, latest >= deadline else { return [] }
@@ -205,7 +205,7 @@ package struct NetworkStateMachine: Sendable {
         }
     }
 
-    /// When to call `timerFired` next.
+    /// The time at which to call `timerFired` next.
     package var nextDeadline: MonotonicTime? {
         switch state {
         case .stopped, .opening: nil
@@ -220,7 +220,7 @@ package struct NetworkStateMachine: Sendable {
         min(burst.last + configuration.quietPeriod, latestReport(of: burst))
     }
 
-    /// From then on it is reported whatever goes on.
+    /// Returns the time from which on a burst is reported in any case.
     private func latestReport(of burst: Burst) -> MonotonicTime {
         burst.first + configuration.quietPeriod * 3
     }
@@ -246,19 +246,21 @@ package struct NetworkStateMachine: Sendable {
         latest = max(latest, now)
     }
 
-    /// The kernel answers in milliseconds; a table of a million routes takes it about a second.
+    /// The time limit of a dump. The kernel answers in milliseconds; a table of a million routes takes about a second.
     package static let dumpTimeout = Duration.seconds(5)
-    /// A dump is inconsistent when a change falls within its millisecond, so that several in a row are rare.
+    /// The most inconsistent dumps in a row. A dump is inconsistent when a change falls within its millisecond, so
+    /// several in a row are rare.
     package static let maximumInterruptions = 5
-    /// One may be overrun in a burst of events; several mean that the kernel does not answer as it should.
+    /// The most failed sockets in a row. One may be overrun in a burst of events; several mean that the kernel does not
+    /// answer correctly.
     package static let maximumFailedSocketCount = 3
-    /// The kernel tells of lost carriers once a second (net/core/link_watch.c), so that the next event may be so late.
-    /// A dump shows at once what is.
+    /// The kernel reports lost carriers once a second (net/core/link_watch.c), so the next event may be this late. A
+    /// dump shows the state at once.
     package static let longestCarrierDelay = Duration.seconds(1)
-    /// However short the quiet period is.
+    /// The shortest time between polls, for any quiet period.
     package static let shortestPollInterval = Duration.milliseconds(20)
-    /// Dumps rest for this many times as long as one took: at most a fifth of a core goes into a stream of events.
+    /// Dumps pause for this many times the duration of one, so that a stream of events takes at most a fifth of a core.
     package static let restAfterDumps = 4
-    /// For a dump that was long because the process stood still.
+    /// The longest pause, for a dump that was long because the process was suspended.
     package static let longestRestAfterDumps = Duration.seconds(2)
 }

@@ -2,16 +2,16 @@ internal import CLifelineNetlink
 internal import Glibc
 internal import NIOCore
 
-/// Asks the name service and the kernel about one host. All of it blocks: it is for a thread that may.
+/// Asks the name service and the kernel about one host. It blocks, so it needs a thread that may block.
 struct RouteLookup {
     /// An address of a host.
     struct Destination: Hashable {
         var address: IPAddress
-        /// The interface that a link-local address is of; 0 where it needs none.
+        /// The interface of a link-local address; 0 for others.
         var interface: Int32
     }
 
-    /// The best that can be said of any address of the host.
+    /// Returns the best result of any address of the host.
     static func reachability(ofHost host: String) -> Reachability {
         let destinations: [Destination]
         switch resolve(host) {
@@ -35,7 +35,7 @@ struct RouteLookup {
     }
 
     private static func reachability(of destination: Destination, by socket: NetlinkSocket) -> Reachability {
-        // The kernel routes ::ffff:192.0.2.1 as what it stands for.
+        // The kernel routes ::ffff:192.0.2.1 as the IPv4 address that it stands for.
         let address = destination.address.unmapped
         func result(_ reason: Reachability.Reason, _ interface: String? = nil, _ detail: String? = nil) -> Reachability
         {
@@ -58,7 +58,7 @@ struct RouteLookup {
         }
     }
 
-    /// Why a name has no addresses.
+    /// The reason why a name has no addresses.
     private struct ResolutionError: Error {
         let message: String
     }
@@ -102,7 +102,7 @@ extension RouteLookup.Destination {
     }
 }
 
-/// Questions and answers, one at a time. The kernel answers within the call that asks, so that there is no waiting.
+/// Requests and answers, one at a time. The kernel answers within the sending call, so there is no waiting.
 private struct Exchange {
     let socket: NetlinkSocket
     private var sequence: UInt32 = 0
@@ -111,7 +111,7 @@ private struct Exchange {
         self.socket = socket
     }
 
-    /// What the kernel refuses a route with: none, the host is not there, prohibited, black hole, or no such interface.
+    /// The errors of missing routes: none, the host is unreachable, prohibited, black hole, or no such interface.
     static let noRouteErrors: Set<Int32> = [ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENODEV, ENETDOWN, ESRCH]
 
     mutating func route(to address: IPAddress, over interface: Int32) throws(NetlinkError) -> RouteRecord? {

@@ -6,7 +6,7 @@ extension DescriptorBuilder {
     /// The largest number of a field: its tag has 32 bits, and three of them are the wire type.
     static let largestNumber: Int32 = 536_870_911
 
-    /// Adds all that a file declares, and checks what can be checked without knowing what it refers to.
+    /// Adds all declarations of a file, and checks them as far as that is possible without the types they refer to.
     mutating func declare(_ proto: Google_Protobuf_FileDescriptorProto) throws(DescriptorError) {
         let edition: Google_Protobuf_Edition =
             switch proto.syntax {
@@ -76,7 +76,7 @@ extension DescriptorBuilder {
         storage.messages[index].extensions = try declare(proto.extension, in: inner, features, isExtension: true)
         try checkOneofs(of: index)
         try checkNumbers(of: index)
-        // Generated code is as protoc has allowed it, and older versions allow more.
+        // Generated code was accepted by protoc, and older versions accept more.
         if linkedFile == nil { try checkJSONNames(of: index) }
         for (position, enumeration) in proto.enumType.enumerated() {
             storage.messages[index].enums.append(storage.enums.count)
@@ -148,7 +148,7 @@ extension DescriptorBuilder {
                     isExtension: isExtension,
                     features: features,
                     jsonName: proto.hasJsonName ? proto.jsonName : proto.name.camelCased,
-                    // Without a type, it is a message or an enum, which linking finds out.
+                    // Without a type, it is a message or an enum. Linking finds out which.
                     type: proto.hasType ? FieldType(rawValue: proto.type.rawValue) ?? .message : .message,
                     oneof: oneof,
                     isRepeated: proto.label == .repeated
@@ -181,7 +181,7 @@ extension DescriptorBuilder {
     /// compare the names that fields would have without `json_name`, which a pool does not.
     private func checkJSONNames(of index: Int) throws(DescriptorError) {
         let message = storage.messages[index]
-        // By their bytes: strings that differ in them may be equal.
+        // By their bytes: strings with different bytes may be equal.
         var fields: [[UInt8]: Int] = [:]
         for field in message.fields {
             let name = storage.fields[field].jsonName
@@ -237,7 +237,7 @@ extension DescriptorBuilder {
         try checkOverlaps(of: &ranges, with: fields.map { storage.fields[$0].proto.number }, in: message.fullName)
         storage.messages[index].extensionRanges = message.proto.extensionRange.map { $0.start...$0.end - 1 }
             .sorted { $0.lowerBound < $1.lowerBound }
-        // Extensions are in the message's scope, too, but may have these names.
+        // Extensions are also in the message's scope, but may have these names.
         let fieldNames = fields.map { storage.fields[$0].proto.name }
         try check(fieldNames, against: message.proto.reservedName, prefix: message.fullName + ".")
     }
@@ -317,7 +317,7 @@ extension DescriptorBuilder {
         }
         var ranges: [ClosedRange<Int32>] = []
         for range in proto.reservedRange {
-            // These ranges have their end in them.
+            // These ranges include their end.
             guard range.start <= range.end else {
                 throw error(.invalidNumber, fullName, "there can be no range from \(range.start) to \(range.end).")
             }
@@ -355,8 +355,8 @@ extension DescriptorBuilder {
 }
 
 extension String {
-    /// A field's name as protoc makes it for JSON: without underscores, each letter behind one a capital. Code
-    /// generation leaves out the names that are so: `removeImpliedName` in its FileDescription.
+    /// A field's name in JSON, as protoc makes it: without underscores, and with a capital letter after each. Code
+    /// generation leaves out the names that follow this rule: `removeImpliedName` in its FileDescription.
     package var camelCased: String {
         var name = ""
         var isCapital = false

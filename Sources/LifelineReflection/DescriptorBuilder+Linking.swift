@@ -3,7 +3,7 @@ internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
 extension DescriptorBuilder {
-    /// Finds what the declarations of the file refer to.
+    /// Finds the types that the declarations of the file refer to.
     mutating func link() throws(DescriptorError) {
         try linkImports()
         if let linkedFile {
@@ -53,7 +53,7 @@ extension DescriptorBuilder {
         }
     }
 
-    /// Makes an imported file visible, and all that it imports publicly.
+    /// Makes an imported file visible, with its public imports.
     private mutating func makeVisible(_ place: DescriptorStorage.Place, _ position: Int) throws(DescriptorError) {
         var pending = [place]
         while let place = pending.popLast() {
@@ -162,7 +162,7 @@ extension DescriptorBuilder {
             storage.fields[index].type = .enumeration
             storage.fields[index].typePlace = DescriptorStorage.Place(storage: storageOfType, index: enumeration)
         case nil where linkedFile != nil:
-            // A message's table knows it in any case. An enum need not be linked.
+            // A message's table has it in any case. An enum need not be linked.
             break
         default:
             throw error(
@@ -184,7 +184,7 @@ extension DescriptorBuilder {
         return storage.messages[message].proto.options.mapEntry
     }
 
-    /// The entry of a map is declared beside the field, and belongs to it alone.
+    /// The entry of a map is declared beside the field, and only that field may use it.
     private mutating func linkMap(
         _ index: Int,
         to entry: Int,
@@ -255,7 +255,7 @@ extension DescriptorBuilder {
 // MARK: - Types
 
 extension DescriptorBuilder {
-    /// The message with this name, as seen from the declaration `user`; nil when it is not linked.
+    /// The message with this name, as seen from the declaration `user`; nil if it is not linked.
     private mutating func findMessage(
         _ name: String,
         usedBy user: String
@@ -267,9 +267,9 @@ extension DescriptorBuilder {
         }
     }
 
-    /// Finds the type that a name stands for, as seen from the declaration `user`: the name is absolute, with a dot in
-    /// front, or is looked up in the scopes around, from the innermost on. As protoc does, the scope that has the first
-    /// part of a name decides for the rest.
+    /// Finds the type with a name, as seen from the declaration `user`. The name is absolute, with a dot at the start,
+    /// or is looked up in the enclosing scopes, starting with the innermost. As in protoc, the first scope that has the
+    /// first part of the name decides.
     private mutating func find(
         _ name: String,
         usedBy user: String
@@ -303,7 +303,7 @@ extension DescriptorBuilder {
         )
     }
 
-    /// Counts the bytes of names that have to be looked at for the declaration `user`.
+    /// Counts the bytes of names to compare for the declaration `user`.
     private mutating func countWork(_ byteCount: Int, for user: String) throws(DescriptorError) {
         remainingWork -= byteCount
         if remainingWork < 0 {
@@ -319,8 +319,8 @@ extension DescriptorBuilder {
         return nil
     }
 
-    /// The symbol with a full name, if the file declares or imports it. The first one that it does not import is
-    /// noted in `hidden`, for the error if nothing else is found.
+    /// The symbol with a full name, if the file declares or imports it. The first one that it does not import is noted
+    /// in `hidden`, for the error if no other is found.
     private func visibleSymbol(
         named name: String,
         orHidden hidden: inout (name: String, file: String)?
@@ -334,7 +334,7 @@ extension DescriptorBuilder {
         case .message(let index): file = storage.messages[index].file
         case .enumeration(let index): file = storage.enums[index].file
         case .service(let index): file = storage.services[index].file
-        // None is a type, or has types in it.
+        // None of these is a type or contains types.
         case .field, .oneof, .value, .method: return (symbol, owner)
         }
         if visibleFiles.contains(FileKey(storage: storage, index: file)) { return (symbol, owner) }

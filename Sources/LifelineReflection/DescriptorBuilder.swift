@@ -2,25 +2,26 @@ internal import CLifelineMessages
 internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
-/// Makes a storage of files: declares what is in them, checks it, and finds the types that it refers to.
+/// Makes a storage of files: adds their declarations, checks them, and finds the types that they refer to.
 ///
-/// Everything may come from a peer. The cost is linear in the size of the files, but for sorting, and for looking up
-/// names that are not absolute, which have a limit of their own.
+/// The files may come from a peer. The cost is linear in their size, except for sorting, and for looking up relative
+/// names, which has its own limit.
 struct DescriptorBuilder {
     let storage = DescriptorStorage()
     let earlier: [DescriptorStorage]
-    /// The file of a linked program that is described. All of it was checked by protoc.
+    /// The file of a linked program that is described. protoc has checked it.
     let linkedFile: UnsafePointer<LifelineFile>?
     let limits: DescriptorLimits
     private var (nameByteCount, typeCount, memberCount) = (0, 0, 0)
-    /// Bytes of names that may still be looked at while relative names are looked up, and files for those they import.
+    /// The remaining budget for looking up relative names, in bytes of names, and for their imports, in files.
     var remainingWork = 256 << 20
     /// The file that is being built, and the first of its declarations.
     var file = 0
     var (firstMessage, firstField) = (0, 0)
-    /// The files whose declarations it sees. By storage, for the same file has another index in another one.
+    /// The files whose declarations it sees. By storage, because the same file has different indices in different
+    /// storages.
     var visibleFiles: Set<FileKey> = []
-    /// The packages of these files, and those around them.
+    /// The packages of these files, and the enclosing ones.
     var visiblePackages: Set<String> = []
 
     struct FileKey: Hashable {
@@ -38,7 +39,7 @@ struct DescriptorBuilder {
         self.linkedFile = linkedFile
     }
 
-    /// Builds files, each behind those that it imports.
+    /// Builds files, each after its imports.
     mutating func build(_ files: [Google_Protobuf_FileDescriptorProto]) throws(DescriptorError) {
         for file in files {
             try declare(file)
@@ -80,10 +81,10 @@ struct DescriptorBuilder {
 
     // MARK: Names
 
-    /// Records a full name, which nothing else may have.
+    /// Records a full name, which must be unique.
     mutating func add(_ symbol: DescriptorStorage.Symbol, named name: String) throws(DescriptorError) {
         try countNameBytes(name.utf8.count)
-        // Linked files are checked already, and their names looked up in all others would take long.
+        // Linked files are checked already, and looking up their names in all others would take long.
         let others = linkedFile == nil ? earlier : []
         let isTaken = storage.symbols.updateValue(symbol, forKey: name) != nil
         if isTaken || others.contains(where: { $0.symbols[name] != nil }) {

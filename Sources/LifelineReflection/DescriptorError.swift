@@ -1,4 +1,4 @@
-/// Why files cannot be added to a pool of descriptors.
+/// An error of adding files to a pool of descriptors.
 public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of failure. More kinds may be added: give a `switch` over them a default.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -11,23 +11,23 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
         }
         private let kind: Kind
 
-        /// The bytes are no file descriptors.
+        /// The bytes are not file descriptors.
         public static let malformed = Self(kind: .malformed)
-        /// There are more or larger things than ``DescriptorLimits`` allow.
+        /// ``DescriptorLimits`` does not allow so many declarations, or such large ones.
         public static let limitExceeded = Self(kind: .limitExceeded)
-        /// A file is of a syntax or edition that is not known.
+        /// A file has an unknown syntax or edition.
         public static let unsupportedEdition = Self(kind: .unsupportedEdition)
         /// A file imports one that is neither added nor in the pool.
         public static let missingImport = Self(kind: .missingImport)
-        /// A file imports itself, directly or by way of others.
+        /// A file imports itself, directly or through others.
         public static let cyclicImport = Self(kind: .cyclicImport)
-        /// Another file with the same name, and with another content, is in the pool.
+        /// The pool has another file with the same name and different content.
         public static let duplicateFile = Self(kind: .duplicateFile)
-        /// A name is no identifier, or a name in JSON is in brackets.
+        /// A name is not an identifier, or a name in JSON is in brackets.
         public static let invalidName = Self(kind: .invalidName)
-        /// Something else has the same full name, or the same name in JSON.
+        /// Another declaration has the same full name, or the same name in JSON.
         public static let duplicateName = Self(kind: .duplicateName)
-        /// A type that is used is not declared by the file or what it imports, or is of another kind.
+        /// A type that is used is neither declared by the file nor by its imports, or is of another kind.
         public static let unknownType = Self(kind: .unknownType)
         /// The number of a field, or of a range, is not allowed.
         public static let invalidNumber = Self(kind: .invalidNumber)
@@ -35,11 +35,11 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
         public static let duplicateNumber = Self(kind: .duplicateNumber)
         /// Ranges of reserved numbers or of extensions overlap, or a field is in one of them.
         public static let overlappingRanges = Self(kind: .overlappingRanges)
-        /// A field, extension, oneof or map is declared in a way that makes no sense.
+        /// The declaration of a field, extension, oneof or map is contradictory.
         public static let invalidField = Self(kind: .invalidField)
         /// An enum has no values, or is open and does not begin with 0.
         public static let invalidEnum = Self(kind: .invalidEnum)
-        /// A default is no value of its field's type, or of a field that can have none.
+        /// A default is not a value of its field's type, or the field cannot have a default.
         public static let invalidDefault = Self(kind: .invalidDefault)
 
         public var description: String { kind.rawValue }
@@ -59,7 +59,7 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
     public var description: String { "\(code): \(message)" }
 }
 
-/// How much may be added to a pool at once. Descriptors from a peer can be made to cost much; these limits bound that.
+/// How much may be added to a pool at once. These limits bound the cost of malicious descriptors from a peer.
 public struct DescriptorLimits: Hashable, Sendable {
     /// The bytes of the encoded files, and of all full names together. 16 MiB by default.
     ///
@@ -71,7 +71,7 @@ public struct DescriptorLimits: Hashable, Sendable {
     public var typeCount = 200_000
     /// Fields, extensions, values of enums and methods. 1,000,000 by default.
     public var memberCount = 1_000_000
-    /// How deep messages may be declared inside each other. 32 by default, as for protoc.
+    /// How deep declarations of messages may be nested. 32 by default, as for protoc.
     public var depth = 32
 
     /// Makes limits with the default values.

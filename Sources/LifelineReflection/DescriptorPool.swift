@@ -9,9 +9,9 @@ public import LifelineMessages
 ///     let pool = try DescriptorPool(serializedFileSet: bytes)
 ///     let type = pool.message(named: "sample.chat.v1.ChatMessage")
 ///
-/// It is a value: adding files to a copy leaves the original as it is. Descriptors keep what they need alive.
+/// It is a value: adding files to a copy does not change the original. Descriptors keep the memory that they use alive.
 public struct DescriptorPool: Sendable {
-    /// The files that were added at once, in that order.
+    /// The files that were added together, in order.
     private var storages: [DescriptorStorage] = []
 
     /// A pool without files.
@@ -33,7 +33,7 @@ public struct DescriptorPool: Sendable {
         try add(serializedFileSet: bytes, limits: limits)
     }
 
-    /// A pool with the files that declare these linked types, and all that they import and that is linked.
+    /// A pool with the files that declare these linked types, and all their linked imports.
     ///
     /// Files that are imported only for options are not linked. Extensions of messages that are not linked have no
     /// ``FieldDescriptor/containingType``.
@@ -45,11 +45,10 @@ public struct DescriptorPool: Sendable {
         for storage in linked where !storages.contains(where: { $0 === storage }) { storages.append(storage) }
     }
 
-    /// Adds the files of a set. They may stand in any order, and import those that the pool has. Files that the pool
-    /// has already are passed over.
+    /// Adds the files of a set. They may be in any order, and may import files of the pool. Files that the pool already
+    /// has are skipped.
     ///
-    /// - Throws: ``DescriptorError``, which names the file and the declaration that is wrong. The pool is then as it
-    ///   was.
+    /// - Throws: ``DescriptorError``, which names the file and the wrong declaration. The pool is then unchanged.
     public mutating func add(
         _ set: Google_Protobuf_FileDescriptorSet,
         limits: DescriptorLimits = DescriptorLimits()
@@ -62,7 +61,7 @@ public struct DescriptorPool: Sendable {
             )
         }
         var order = ImportOrder()
-        // Each file can be there many times, but is normalized only once.
+        // Each file can occur many times, but is normalized only once.
         var normalized: [String: Google_Protobuf_FileDescriptorProto] = [:]
         for file in set.file {
             if let other = self.file(named: file.name)?.proto ?? order.file(named: file.name) {
@@ -118,12 +117,12 @@ public struct DescriptorPool: Sendable {
 // MARK: - Looking up
 
 extension DescriptorPool {
-    /// The files, those that are imported before those that import them.
+    /// The files. A file comes after its imports.
     public var files: [FileDescriptor] {
         storages.flatMap { storage in storage.files.indices.map { FileDescriptor(storage: storage, index: $0) } }
     }
 
-    /// All messages, but for the entries of maps. Each stands before those that are declared in it.
+    /// All messages, except the entries of maps. Each comes before those that are declared in it.
     var messages: [MessageDescriptor] {
         storages.flatMap { storage in
             storage.messages.indices.map { MessageDescriptor(storage: storage, index: $0) }.filter { !$0.isMapEntry }
@@ -156,7 +155,7 @@ extension DescriptorPool {
         return ServiceDescriptor(storage: storage, index: index)
     }
 
-    /// The extension with this full name: that of the scope in which it is declared, and its own.
+    /// The extension with this full name: the name of its scope, and its own.
     public func `extension`(named name: String) -> FieldDescriptor? {
         guard case (.field(let index), let storage)? = symbol(named: name), storage.fields[index].isExtension else {
             return nil
@@ -164,7 +163,7 @@ extension DescriptorPool {
         return FieldDescriptor(storage: storage, index: index)
     }
 
-    /// The extension of a message with this number. It is one of this very message, and not of another pool's with the
+    /// The extension of a message with this number. It belongs to this message, and not to one of another pool with the
     /// same name: only this one can be read and set.
     public func `extension`(of message: MessageDescriptor, number: Int) -> FieldDescriptor? {
         guard let number = Int32(exactly: number) else { return nil }
@@ -200,7 +199,7 @@ extension DescriptorPool {
 
 // MARK: - Files
 
-/// Sorts files so that each stands behind those that it imports.
+/// Sorts files so that each comes after its imports.
 private struct ImportOrder {
     private var files: [Google_Protobuf_FileDescriptorProto] = []
     private var indices: [String: Int] = [:]
@@ -212,13 +211,13 @@ private struct ImportOrder {
 
     func file(named name: String) -> Google_Protobuf_FileDescriptorProto? { indices[name].map { files[$0] } }
 
-    /// The files in order. Imports that are not among them are passed over.
+    /// The files in order. Imports that are not among them are skipped.
     func sorted() throws(DescriptorError) -> [Google_Protobuf_FileDescriptorProto] {
         enum State { case new, begun, done }
         var states = [State](repeating: .new, count: files.count)
         var sorted: [Google_Protobuf_FileDescriptorProto] = []
         for first in files.indices where states[first] == .new {
-            // The files on the way, with how many of its imports were visited. A loop, because chains can be long.
+            // The files on the path, with the number of imports visited. This is a loop, because chains can be long.
             var path = [(file: first, visited: 0)]
             states[first] = .begun
             while let (file, visited) = path.last {
@@ -248,8 +247,8 @@ private struct ImportOrder {
 }
 
 extension Google_Protobuf_FileDescriptorProto {
-    /// Without the parts that may differ between two copies of a file: comments, and names in JSON that follow from the
-    /// others.
+    /// Removes the parts that may differ between two copies of a file: comments, and names in JSON that follow from the
+    /// other names.
     fileprivate var normalized: Google_Protobuf_FileDescriptorProto {
         var file = self
         file.clearSourceCodeInfo()

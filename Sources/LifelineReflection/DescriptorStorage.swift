@@ -2,19 +2,19 @@ internal import CLifelineMessages
 internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
-/// The files that were added to a pool at once, with all that they declare. Descriptors are a reference to one and an
-/// index in it.
+/// The files that were added to a pool together, with all their declarations. Descriptors are a reference to a storage
+/// and an index in it.
 ///
-/// Declarations refer to each other by index, so that there is no circle of references; and all files that are added at
-/// once are in one storage, so that freeing a long chain of imports needs no recursion.
+/// Declarations refer to each other by index, so there are no reference cycles. All files that are added together are
+/// in one storage, so that freeing a long chain of imports needs no recursion.
 final class DescriptorStorage: @unchecked Sendable {
-    // @unchecked Sendable, because nothing is changed once `DescriptorBuilder` is done.
+    // @unchecked Sendable, because nothing changes after `DescriptorBuilder` is done.
 
     var files: [File] = []
-    // Each access to a message's field reads these two, and checking that they do not change takes a fifth of its time.
+    // Each access to a message's field reads these two. Checking that they do not change takes a fifth of its time.
     /// Each directly followed by those nested in it.
     @exclusivity(unchecked) var messages: [Message] = []
-    /// Those of one message stand together, as they were declared; and so do the extensions of one scope.
+    /// Those of one message are together, in the order of declaration. So are the extensions of one scope.
     @exclusivity(unchecked) var fields: [Field] = []
     var oneofs: [Oneof] = []
     var enums: [Enum] = []
@@ -25,10 +25,10 @@ final class DescriptorStorage: @unchecked Sendable {
     var symbols: [String: Symbol] = [:]
     var extensions: [ExtensionKey: Int] = [:]
     var filesByPath: [String: Int] = [:]
-    /// The memory of the tables, which are made for messages whose types are not linked.
+    /// The memory of the tables of messages whose types are not linked.
     var tables: TableMemory?
 
-    /// Where something is: in this storage, or in one that was there before.
+    /// The place of a declaration: in this storage, or in an earlier one.
     struct Place {
         /// Nil for this one.
         var storage: DescriptorStorage?
@@ -47,7 +47,7 @@ final class DescriptorStorage: @unchecked Sendable {
         case method(Int)
     }
 
-    /// Where something is declared: at the top level of a file, or in a message.
+    /// The scope of a declaration: a file or a message.
     enum Scope {
         case file(Int)
         case message(Int)
@@ -63,7 +63,7 @@ final class DescriptorStorage: @unchecked Sendable {
         let proto: Google_Protobuf_FileDescriptorProto
         let edition: Google_Protobuf_Edition
         let features: Features
-        /// Nil for a file that is imported, but not linked.
+        /// Nil for a file that is imported but not linked.
         var dependencies: [Place?] = []
         var messages: [Int] = []
         var enums: [Int] = []
@@ -78,7 +78,7 @@ final class DescriptorStorage: @unchecked Sendable {
         let fullName: String
         let file: Int
         let scope: Scope
-        /// Among those of its scope.
+        /// The index among those of its scope.
         let position: Int
         let features: Features
         var messages: [Int] = []
@@ -86,7 +86,7 @@ final class DescriptorStorage: @unchecked Sendable {
         var fields = 0..<0
         var extensions = 0..<0
         var oneofs = 0..<0
-        /// The fields by number, as they stand in the table.
+        /// The fields by number, as in the table.
         var fieldsByNumber: [Int] = []
         /// Ascending.
         var extensionRanges: [ClosedRange<Int32>] = []
@@ -111,17 +111,16 @@ final class DescriptorStorage: @unchecked Sendable {
         /// In the storage, even of an `optional` field of proto3.
         var oneof: Int?
         var defaultValue: FieldValue?
-        /// Among the fields by number.
+        /// The index among the fields by number.
         var tableIndex = 0
-        /// Of an extension: describes a message with this one field. Set when the tables are made; nil where the
-        /// message that is extended, or the extension's type, is not linked, and where the number is larger than that
-        /// of any field.
+        /// For an extension: describes a message with this one field. Set when the tables are made. Nil if the extended
+        /// message, or the extension's type, is not linked, or if the number is too large for a field.
         var extensionTable: UnsafePointer<_MessageTable>?
 
-        /// Beside `proto`, for it is asked for often.
+        /// Beside `proto`, because it is read often.
         let isRepeated: Bool
 
-        /// Whether messages tell if the field is set, even when it is set to its default.
+        /// Whether messages tell if the field is set, even if it is set to its default.
         var hasPresence: Bool {
             if isRepeated { return false }
             return type == .message || oneof != nil || isExtension || features.presence != .implicit
@@ -133,7 +132,7 @@ final class DescriptorStorage: @unchecked Sendable {
         let message: Int
         let position: Int
         var fields: [Int] = []
-        /// Whether protoc made it up for an `optional` field of proto3.
+        /// Whether protoc made it for an `optional` field of proto3.
         var isSynthetic = false
     }
 
@@ -165,7 +164,7 @@ final class DescriptorStorage: @unchecked Sendable {
         let proto: Google_Protobuf_MethodDescriptorProto
         let service: Int
         let position: Int
-        /// Nil when the file is not linked.
+        /// Nil if the file is not linked.
         var input: Place?
         var output: Place?
     }
@@ -177,7 +176,7 @@ final class DescriptorStorage: @unchecked Sendable {
         return first < ranges.endIndex && ranges[first].contains(number)
     }
 
-    /// The full name of a scope, with a dot behind it; empty for a file without a package.
+    /// The full name of a scope, followed by a dot; empty for a file without a package.
     func prefix(of scope: Scope) -> String {
         let name =
             switch scope {
@@ -270,9 +269,9 @@ public enum FieldType: Int, Hashable, Sendable, CaseIterable {
     /// The type `sint64` of .proto files.
     case sint64 = 18
 
-    /// Whether many can be packed: all but strings, bytes and messages.
+    /// Whether values can be packed: all but strings, bytes and messages.
     var isPackable: Bool { self != .string && self != .bytes && self != .message }
 
-    /// Whether a map can have keys of it.
+    /// Whether it can be the type of a map's keys.
     var isKey: Bool { isPackable && self != .double && self != .float && self != .enumeration || self == .string }
 }

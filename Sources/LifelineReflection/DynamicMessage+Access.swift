@@ -31,7 +31,7 @@ extension DynamicMessage {
             && descriptor.storage.messages[descriptor.index].fields.contains(field.index)
     }
 
-    /// Whether a field is an extension of this message that cannot be read or written, and so is never set: see
+    /// Whether a field is an extension of this message that cannot be read or written, so that it is never set: see
     /// ``FieldDescriptor/checkExtensionTable()``.
     func isUnusable(_ field: FieldDescriptor) -> Bool {
         field.isExtension && field.extensionTable == nil && field.containingType?.table == descriptor.table
@@ -43,7 +43,7 @@ extension DynamicMessage {
         try check(value, for: field)
     }
 
-    /// Checks that a value can be that of a singular field, or an element of a repeated one.
+    /// Checks that a value fits a singular field, or an element of a repeated one.
     func check(_ value: FieldValue, for field: FieldDescriptor) throws(MessageError) {
         let isOfType =
             switch (value, field.type) {
@@ -82,14 +82,14 @@ extension DynamicMessage {
         return type
     }
 
-    /// The entry in the table of a field that is no extension.
+    /// The table entry of a field that is not an extension.
     func entry(of field: FieldDescriptor) -> TableMessage.Field {
         precondition(isMember(field), "\(field.fullName) is no field of \(descriptor.fullName)")
         return descriptor.table.pointee.fields + field.tableIndex
     }
 
-    /// An extension is the only field of a message of its own, which is decoded to read it: an empty one when it is
-    /// absent.
+    /// An extension is the only field of a separate message, which is decoded to read it. The message is empty if the
+    /// extension is absent.
     func extensionContent(of field: FieldDescriptor) -> TableMessage {
         content.extensionContent(as: extensionTable(of: field))
     }
@@ -101,7 +101,7 @@ extension DynamicMessage {
         return table
     }
 
-    /// Calls `body` with the message that has a field or is an extension, and the field's entry in its table.
+    /// Calls `body` with the message that has the field, or is the extension, and the field's entry in its table.
     @inline(__always)
     func read<Result>(
         _ field: FieldDescriptor,
@@ -112,7 +112,7 @@ extension DynamicMessage {
         return body(content, content.table.pointee.fields)
     }
 
-    /// As ``read``, for changing the field. An extension stays as it was when `body` throws.
+    /// Like ``read``, for changing the field. An extension is unchanged if `body` throws.
     ///
     /// - Parameter isNew: whether `body` gets the field without its old value.
     mutating func change<Result, Failure: Error>(

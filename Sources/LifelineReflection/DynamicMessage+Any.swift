@@ -4,14 +4,14 @@ public import LifelineWellKnownTypes
 extension DynamicMessage {
     /// The message that a `google.protobuf.Any` holds, with its descriptor of a pool.
     ///
-    /// - Throws: `MessageError`: `unknownMessageType` when the pool does not have its type, or what decoding throws.
+    /// - Throws: `MessageError`: `unknownMessageType` if the pool does not have its type, or the error of decoding.
     public init(
         unpackingAny any: Google_Protobuf_Any,
         with pool: DescriptorPool,
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
         let name = any.messageName
-        // Strings that differ in their bytes may be equal.
+        // Strings with different bytes may be equal.
         guard let type = pool.message(named: name), type.fullName.utf8.elementsEqual(name.utf8) else {
             throw MessageError(
                 code: .unknownMessageType,

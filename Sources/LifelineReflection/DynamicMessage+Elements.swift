@@ -8,7 +8,7 @@ extension DynamicMessage {
         return isUnusable(field) ? 0 : read(field) { $0.count(of: $1) }
     }
 
-    /// The element at `index` of a repeated field, which must be there.
+    /// The element at `index` of a repeated field, which must exist.
     public func element(of field: FieldDescriptor, at index: Int) -> FieldValue {
         precondition(field.isRepeated && !field.isMap, "\(field.fullName) is no repeated field")
         return read(field) { content, entry in element(of: field, at: index, content, entry) }
@@ -33,8 +33,8 @@ extension DynamicMessage {
         }
     }
 
-    /// Sets the element at `index` of a repeated field, which must be there. Throws as
-    /// ``set(_:to:)-(FieldDescriptor,_)`` does.
+    /// Sets the element at `index` of a repeated field, which must exist. Throws as ``set(_:to:)-(FieldDescriptor,_)``
+    /// does.
     public mutating func setElement(
         of field: FieldDescriptor,
         at index: Int,
@@ -46,19 +46,19 @@ extension DynamicMessage {
         }
     }
 
-    /// Removes the element at `index` of a repeated field, which must be there.
+    /// Removes the element at `index` of a repeated field, which must exist.
     public mutating func removeElement(of field: FieldDescriptor, at index: Int) {
         precondition(field.isRepeated && !field.isMap, "\(field.fullName) is no repeated field")
         change(field) { content, entry in content.remove(from: entry, at: index) }
     }
 
-    /// The value of a map's key; nil when it has no such key.
+    /// The value of a map's key; nil if it has no such key.
     public func value(of field: FieldDescriptor, forKey key: FieldValue) -> FieldValue? {
         guard let (_, isFound) = try? position(of: key, in: field), isFound.isFound else { return nil }
         return keyAndValue(of: field, at: isFound.index).1
     }
 
-    /// Sets the value of a map's key, or removes the key when `value` is nil. Throws as
+    /// Sets the value of a map's key, or removes the key if `value` is nil. Throws as
     /// ``set(_:to:)-(FieldDescriptor,_)`` does.
     public mutating func setValue(
         of field: FieldDescriptor,
@@ -71,7 +71,7 @@ extension DynamicMessage {
         if let value { insert(key, value, into: field, at: place.index) }
     }
 
-    /// The field of a map's values, and the index at which an entry with `key` is, or would have to be.
+    /// The field of a map's values, and the index of the entry with `key`, or the one to insert it at.
     private func position(
         of key: FieldValue,
         in field: FieldDescriptor
@@ -94,7 +94,7 @@ extension DynamicMessage {
         return (mapped, place)
     }
 
-    /// Compares the keys as they are stored, because those that are not UTF-8 may read alike.
+    /// Compares the stored bytes of keys, because different keys that are not UTF-8 may read as the same text.
     private func position<Key: MapKey>(of key: Key, in field: FieldDescriptor) -> (index: Int, isFound: Bool) {
         let (entry, offset) = (entry(of: field), Int(messageType(of: field).table.pointee.fields[0].offset))
         let stored = { [content] index in

@@ -2,7 +2,7 @@ public import LifelineMessages
 public import LifelineWellKnownTypes
 
 extension DynamicMessage {
-    /// Clears all fields but those of a mask. A mask without paths keeps all. Unknown fields stay.
+    /// Clears all fields that are not in a mask. A mask without paths keeps all. Unknown fields stay.
     public mutating func trim(keeping mask: Google_Protobuf_FieldMask) {
         content.trim(keeping: mask)
     }
@@ -10,7 +10,7 @@ extension DynamicMessage {
     /// Merges the fields of a mask from another message with the same descriptor. See
     /// `Message.merge(from:fieldMask:options:)`.
     ///
-    /// - Throws: `MessageError`: `typeMismatch` for a message with another descriptor, or what merging throws.
+    /// - Throws: `MessageError`: `typeMismatch` for a message with another descriptor, or the error of merging.
     public mutating func merge(
         from source: DynamicMessage,
         fieldMask: Google_Protobuf_FieldMask,

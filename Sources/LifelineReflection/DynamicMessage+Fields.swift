@@ -2,11 +2,11 @@ internal import CLifelineMessages
 public import LifelineMessages
 
 extension DynamicMessage {
-    /// The value of the field with this name: its default when it is not set, and for a submessage an empty one. Nil
-    /// when the type has no such field.
+    /// The value of the field with this name. If it is not set, this is its default, or an empty submessage. Nil if the
+    /// type has no such field.
     ///
     /// Setting nil clears the field. Setting a value of another type than the field's, or a field that does not exist,
-    /// is a mistake of the program and ends it; ``set(_:to:)-(String,_)`` throws instead.
+    /// is a programming error and ends the program; ``set(_:to:)-(String,_)`` throws instead.
     public subscript(name: String) -> FieldValue? {
         get { descriptor.field(named: name).map { self[$0] } }
         set {
@@ -21,9 +21,9 @@ extension DynamicMessage {
     /// The value of the field with this number. See ``subscript(_:)-(String)``.
     public subscript(number number: Int) -> FieldValue? { descriptor.field(number: number).map { self[$0] } }
 
-    /// The value of a field, which must be of this message's type: its default when it is not set, and for a submessage
-    /// an empty one. The methods that take a `FieldDescriptor` accept extensions, too. But a message has no default
-    /// where its type is not linked: reading such an extension is a mistake of the program and ends it. `has(_:)` is
+    /// The value of a field, which must be of this message's type. If it is not set, this is its default, or an empty
+    /// submessage. The methods that take a `FieldDescriptor` also accept extensions. But a message has no default if
+    /// its type is not linked: reading such an extension is a programming error and ends the program. `has(_:)` is
     /// false for it.
     public subscript(field: FieldDescriptor) -> FieldValue {
         if let value = presentValue(of: field) { return value }
@@ -32,14 +32,14 @@ extension DynamicMessage {
         return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
     }
 
-    /// The value of a field; nil when it is not set, or has no elements.
+    /// The value of a field; nil if it is not set, or has no elements.
     func presentValue(of field: FieldDescriptor) -> FieldValue? {
         if isUnusable(field) { return nil }
         return read(field) { content, entry in
             guard content.isPresent(entry) else { return nil }
             if field.isMap {
                 let entries = (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) }
-                // Keys that are not UTF-8 may read alike.
+                // Different keys that are not UTF-8 may read as the same text.
                 return .map(Dictionary(entries, uniquingKeysWith: { $1 }))
             }
             if field.isRepeated {
@@ -58,8 +58,8 @@ extension DynamicMessage {
     ///
     /// - Throws: `MessageError`: `unexpectedValue` for a value of another type than the field's, or a message with
     ///   another descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another
-    ///   message, and for an extension that cannot be used, as its number is over 536,870,911 or its type is not
-    ///   linked: such a one is never set.
+    ///   message, and for an extension that cannot be used because its number is over 536,870,911 or its type is not
+    ///   linked. Such an extension is never set.
     public mutating func set(_ field: FieldDescriptor, to value: FieldValue) throws(MessageError) {
         try checkMembership(of: field)
         switch value {
@@ -93,22 +93,23 @@ extension DynamicMessage {
     /// Whether a field of this message's type is set; whether a repeated field or a map has elements.
     public func has(_ field: FieldDescriptor) -> Bool { !isUnusable(field) && read(field) { $0.isPresent($1) } }
 
-    /// Whether the field with this name is set. False when the type has no such field.
+    /// Whether the field with this name is set. False if the type has no such field.
     public func has(_ name: String) -> Bool { descriptor.field(named: name).map(has) ?? false }
 
-    /// Clears a field of this message's type; it then reads as its default.
+    /// Clears a field of this message's type. It then reads as its default.
     public mutating func clear(_ field: FieldDescriptor) {
         if isUnusable(field) { return }
         change(field, isNew: true) { _, _ in }
     }
 
-    /// The fields that are set, in the order of their numbers, without extensions: ``presentExtensions(of:)``.
+    /// The fields that are set, in the order of their numbers, without extensions. For those, see
+    /// ``presentExtensions(of:)``.
     public var presentFields: [FieldDescriptor] {
         let table = descriptor.table
         return table.fields.indices.filter { content.isPresent(table.pointee.fields + $0) }.map(descriptor.field(at:))
     }
 
-    /// The extensions that are set, in the order of their numbers, of those that the pool knows.
+    /// The extensions that are set and that the pool knows, in the order of their numbers.
     public func presentExtensions(of pool: DescriptorPool) -> [FieldDescriptor] {
         let known = { [self] (number: UInt32) -> FieldDescriptor? in
             guard let field = pool.extension(of: descriptor, number: Int(number)), isMember(field) else { return nil }
@@ -117,14 +118,14 @@ extension DynamicMessage {
         return content.presentExtensions { known($0)?.extensionTable }.compactMap(known)
     }
 
-    /// The field of a oneof that is set; nil when none is.
+    /// The field of a oneof that is set; nil if none is.
     public func presentField(of oneof: OneofDescriptor) -> FieldDescriptor? { oneof.fields.first(where: has) }
 
-    /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first. When `body`
-    /// throws, what it has changed stays changed; but an extension is then as it was.
+    /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first. If `body` throws,
+    /// its changes remain, except that an extension is unchanged.
     ///
-    /// - Throws: `MessageError` as ``set(_:to:)-(FieldDescriptor,_)`` does for a field that is no submessage;
-    ///   `typeMismatch` when `body` replaces the submessage by one with another descriptor, which leaves it empty; and
+    /// - Throws: `MessageError` as ``set(_:to:)-(FieldDescriptor,_)`` does for a field that is not a submessage;
+    ///   `typeMismatch` if `body` replaces the submessage by one with another descriptor, which leaves it empty; and
     ///   the errors of `body`.
     public mutating func update<Result>(
         _ field: FieldDescriptor,

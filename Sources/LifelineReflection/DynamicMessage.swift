@@ -3,7 +3,7 @@ public import LifelineMessages
 /// A message whose type is known only at run time.
 ///
 /// It is a value, and has the same memory as a generated message: the same code decodes and encodes both. A generated
-/// message is viewed as a dynamic one without being copied, and back.
+/// message becomes a dynamic one, and back, without a copy.
 ///
 ///     var message = DynamicMessage(type)
 ///     try message.set("text", to: .string("hello"))
@@ -32,7 +32,7 @@ public struct DynamicMessage: Hashable, Sendable {
     /// A message that was made with the descriptor of the linked type shares its memory. Any other is encoded and
     /// decoded.
     ///
-    /// - Throws: `MessageError`: `typeMismatch` for another full name, or what encoding and decoding throw.
+    /// - Throws: `MessageError`: `typeMismatch` for another full name, or an error of encoding or decoding.
     public func message<M: Message>(as: M.Type = M.self) throws(MessageError) -> M {
         if content.table == M._table { return content.message(as: M.self) }
         try checkName(M.protoMessageName)
@@ -40,10 +40,10 @@ public struct DynamicMessage: Hashable, Sendable {
         return try M(serializedBytes: bytes, partial: true, options: content.optionsForCopy)
     }
 
-    /// The message with another descriptor of the same full name, as another pool has it. It is encoded and decoded,
-    /// unless the descriptor is this message's.
+    /// The message with another descriptor of the same full name, from another pool. It is encoded and decoded, unless
+    /// the descriptor is this message's.
     ///
-    /// - Throws: `MessageError`: `typeMismatch` for another full name, or what encoding and decoding throw.
+    /// - Throws: `MessageError`: `typeMismatch` for another full name, or an error of encoding or decoding.
     public func message(as type: MessageDescriptor) throws(MessageError) -> DynamicMessage {
         if content.table == type.table { return self }
         try checkName(type.fullName)
@@ -56,8 +56,8 @@ public struct DynamicMessage: Hashable, Sendable {
         throw MessageError(code: .typeMismatch, message: "This is a \(descriptor.fullName), not a \(name).")
     }
 
-    /// Two messages are equal when they have the same descriptor, and the same fields present with the same values, as
-    /// for generated messages.
+    /// Two messages are equal if they have the same descriptor, and the same fields are present with the same values,
+    /// as for generated messages.
     public static func == (left: DynamicMessage, right: DynamicMessage) -> Bool { left.content == right.content }
 
     public func hash(into hasher: inout Hasher) {
@@ -127,8 +127,7 @@ extension DynamicMessage {
         try content.serializedBytes(partial: partial)
     }
 
-    /// Calls `body` with the encoded message behind its length as a varint. The memory is valid for the time of the
-    /// call.
+    /// Calls `body` with the encoded message after its length as a varint. The memory is valid only during the call.
     public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -139,8 +138,8 @@ extension DynamicMessage {
     /// Whether every `required` field is set, in this message and in all below it.
     public var isInitialized: Bool { content.isInitialized }
 
-    /// Checks the content of extensions, here and below. See `Message.checkExtensions(_:partial:options:)`; a pool's
-    /// are in `MessageRegistry(pool)`.
+    /// Checks the content of extensions, here and below. See `Message.checkExtensions(_:partial:options:)`. The
+    /// extensions of a pool are in `MessageRegistry(pool)`.
     public func checkExtensions(
         _ extensions: MessageRegistry,
         partial: Bool = false,
@@ -231,14 +230,15 @@ extension DynamicMessage: CustomDebugStringConvertible {
 // MARK: - Extensions of generated messages
 
 extension Message {
-    /// The value of an extension that is known only at run time, such as a custom option; nil when it is not set.
+    /// The value of an extension that is known only at run time, such as a custom option; nil if it is not set.
     ///
     ///     let isSecret = try field.options.value(ofExtension: secret)?.boolValue ?? false
     ///
-    /// An extension of a pool that has its own descriptor of this message is read from a copy: encoded, and decoded.
+    /// If the extension's pool has its own descriptor of this message, the extension is read from a copy, which is
+    /// encoded and decoded.
     ///
-    /// - Throws: `MessageError`: `unknownField` for a field that is no extension of this message, or what encoding and
-    ///   decoding throw.
+    /// - Throws: `MessageError`: `unknownField` for a field that is not an extension of this message, or an error of
+    ///   encoding or decoding.
     public func value(ofExtension field: FieldDescriptor) throws(MessageError) -> FieldValue? {
         guard field.isExtension, let type = field.containingType, type.fullName == Self.protoMessageName else {
             throw MessageError(

@@ -7,7 +7,7 @@ public struct EnumDescriptor: Hashable, Sendable {
 
     private var enumeration: DescriptorStorage.Enum { storage.enums[index] }
 
-    /// The name without those of the package and the messages around it.
+    /// The name without the package and the enclosing messages.
     public var name: String { enumeration.proto.name }
     /// The name with the package.
     public var fullName: String { enumeration.fullName }
@@ -24,7 +24,7 @@ public struct EnumDescriptor: Hashable, Sendable {
     /// The enum as `descriptor.proto` describes it.
     public var proto: Google_Protobuf_EnumDescriptorProto { enumeration.proto }
 
-    /// The values, as they were declared.
+    /// The values, in the order of declaration.
     public var values: [EnumValueDescriptor] {
         enumeration.values.map { EnumValueDescriptor(storage: storage, index: $0) }
     }

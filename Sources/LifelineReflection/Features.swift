@@ -1,6 +1,7 @@
 internal import LifelineDescriptorTypes
 
-/// The features of editions that change how messages are encoded: those of a file, and what its declarations override.
+/// The features of editions that change how messages are encoded: those of a file, and the overrides of its
+/// declarations.
 ///
 /// proto2 and proto3 are editions with features of their own.
 struct Features: Hashable, Sendable {
@@ -11,10 +12,10 @@ struct Features: Hashable, Sendable {
     private(set) var isPacked = true
     private(set) var validatesUTF8 = true
     private(set) var isDelimited = false
-    /// Whether messages are promised to have a form in JSON, so that names there must differ.
+    /// Whether messages must have a form in JSON, so that the names there must differ.
     private(set) var hasJSON = true
 
-    /// The defaults of an edition; nil for one that is not known.
+    /// The defaults of an edition; nil for an unknown one.
     init?(_ edition: Google_Protobuf_Edition) {
         switch edition {
         case .proto2: (isEnumClosed, isPacked, validatesUTF8, hasJSON) = (true, false, false, false)
@@ -24,7 +25,7 @@ struct Features: Hashable, Sendable {
         }
     }
 
-    /// These features, with those that a declaration sets in place of theirs.
+    /// These features, with the overrides of a declaration.
     func overridden(by features: Google_Protobuf_FeatureSet) -> Features {
         var result = self
         switch features.fieldPresence {
@@ -61,7 +62,7 @@ struct Features: Hashable, Sendable {
         return result
     }
 
-    /// These features, with those that the older syntaxes set at a field itself.
+    /// These features, with those that the older syntaxes declare at a field itself.
     func overridden(by field: Google_Protobuf_FieldDescriptorProto) -> Features {
         var result = self
         if field.label == .required { result.presence = .required }

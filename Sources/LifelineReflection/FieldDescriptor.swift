@@ -16,7 +16,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var name: String { field.proto.name }
     /// The name with that of the message, or of the scope in which an extension is declared.
     public var fullName: String { storage.fullName(ofField: index) }
-    /// The name in JSON. JSON names an extension by its ``fullName`` in brackets, and not by this.
+    /// The name in JSON. For extensions, JSON uses the ``fullName`` in brackets instead.
     public var jsonName: String { field.jsonName }
     /// The number on the wire.
     public var number: Int { Int(field.proto.number) }
@@ -31,13 +31,13 @@ public struct FieldDescriptor: Hashable, Sendable {
 
     // MARK: Where it is
 
-    /// The message that has the field, or which an extension extends; nil for one that is not linked.
+    /// The message that has the field, or that an extension extends; nil if it is not linked.
     public var containingType: MessageDescriptor? { field.containingType?.message(from: storage) }
     /// Whether it is an extension.
     public var isExtension: Bool { storage.fields[index].isExtension }
     /// The message in which an extension is declared; nil at the top level of a file, and for fields.
     public var extensionScope: MessageDescriptor? { field.isExtension ? storage.message(of: field.scope) : nil }
-    /// The oneof that it is in, if it was declared in one.
+    /// The oneof in which it was declared, if any.
     public var containingOneof: OneofDescriptor? {
         guard let oneof = field.oneof, !storage.oneofs[oneof].isSynthetic else { return nil }
         return OneofDescriptor(storage: storage, index: oneof)
@@ -51,25 +51,25 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var isRepeated: Bool { storage.fields[index].isRepeated }
     /// Whether it is a map.
     public var isMap: Bool { storage.fields[index].isMap }
-    /// Whether it has to be set for a message to be complete.
+    /// Whether it must be set for a message to be complete.
     public var isRequired: Bool { field.isRequired }
     /// Whether elements are encoded together, with one tag.
     public var isPacked: Bool { field.isPacked }
-    /// Whether messages are encoded between two tags, as groups of proto2 are.
+    /// Whether messages are encoded between two tags, like groups of proto2.
     public var isDelimited: Bool { field.isGroup(in: storage) }
     /// Whether a string has to be UTF-8.
     public var validatesUTF8: Bool { field.type == .string && field.features.validatesUTF8 }
-    /// Whether messages tell if the field is set, even when it is set to its default.
+    /// Whether messages tell if the field is set, even if it is set to its default.
     public var hasPresence: Bool { field.hasPresence }
 
-    /// The type of the messages; nil for other fields. Of a map, it is that of the entries.
+    /// The type of the messages; nil for other fields. For a map, this is the type of the entries.
     public var messageType: MessageDescriptor? {
         guard field.type == .message else { return nil }
         if let place = field.typePlace { return place.message(from: storage) }
-        // Its file is imported by way of one that is not linked.
+        // Its file is imported through one that is not linked.
         return tableEntry?.pointee.message.map(LinkedFiles.message)
     }
-    /// The type of the enum; nil for other fields, and where the enum is not linked.
+    /// The type of the enum; nil for other fields, and if the enum is not linked.
     public var enumType: EnumDescriptor? {
         field.type == .enumeration ? field.typePlace?.enumeration(from: storage) : nil
     }
@@ -88,8 +88,8 @@ public struct FieldDescriptor: Hashable, Sendable {
 
     /// The field's index in the table of its message.
     var tableIndex: Int { storage.fields[index].tableIndex }
-    /// Describes a message with an extension as its only field; nil for other fields, where the message that is
-    /// extended, or the extension's type, is not linked, and where the number is larger than that of any field.
+    /// Describes a message with an extension as its only field. Nil for other fields, if the extended message or the
+    /// extension's type is not linked, and if the number is too large for a field.
     var extensionTable: UnsafePointer<_MessageTable>? { storage.fields[index].extensionTable }
     /// The field's entry in the table of its message, or an extension's in its own.
     var tableEntry: UnsafePointer<LifelineField>? {

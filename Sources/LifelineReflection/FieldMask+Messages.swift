@@ -3,10 +3,10 @@ public import LifelineWellKnownTypes
 
 /// How fields of a mask are merged.
 public struct FieldMaskMergeOptions: Hashable, Sendable {
-    /// Whether a submessage that the mask names takes the place of the one in the target. By default they are merged.
+    /// Whether a submessage in the mask replaces the one in the target. By default, they are merged.
     public var replacesMessages = false
-    /// Whether the elements of a repeated field or map that the mask names take the place of those in the target. By
-    /// default they are added.
+    /// Whether the elements of a repeated field or map in the mask replace those in the target. By default, they are
+    /// added.
     public var replacesRepeatedFields = false
 
     /// Makes options with the default values.
@@ -14,7 +14,7 @@ public struct FieldMaskMergeOptions: Hashable, Sendable {
 }
 
 extension Message {
-    /// Clears all fields but those of a mask. A mask without paths keeps all. Unknown fields stay.
+    /// Clears all fields that are not in a mask. A mask without paths keeps all. Unknown fields stay.
     public mutating func trim(keeping mask: Google_Protobuf_FieldMask) {
         var content = TableMessage(self)
         // Another reference to the memory would make each change a copy.
@@ -24,9 +24,9 @@ extension Message {
     }
 
     /// Merges the fields of a mask from another message: submessages are merged, elements are added, and other fields
-    /// are set to the values that they have there, or cleared. Paths that lead to no field are passed over.
+    /// are set to their values there, or cleared. Paths without a field are skipped.
     ///
-    /// - Throws: `MessageError`, when the fields are nested more than 1,000 deep; the message is then as it was.
+    /// - Throws: `MessageError` if the fields are nested more than 1,000 deep. The message is then unchanged.
     public mutating func merge(
         from source: Self,
         fieldMask: Google_Protobuf_FieldMask,
@@ -78,7 +78,7 @@ extension TableMessage {
         if removesUnknownFields { self.removeUnknownFields() }
     }
 
-    /// Clears what merging the fields of a mask from `source` has to replace.
+    /// Clears the fields that merging the fields of a mask from `source` has to replace.
     private mutating func makeRoom(
         for source: TableMessage,
         _ branch: FieldPaths.Branch,

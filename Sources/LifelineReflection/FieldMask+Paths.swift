@@ -24,9 +24,9 @@ extension Google_Protobuf_FieldMask {
         }
     }
 
-    /// Adds a path that leads to a field of a message type. See ``isValid(for:)``.
+    /// Adds a path to a field of a message type. See ``isValid(for:)``.
     ///
-    /// - Throws: `MessageError`: `unknownField` for a path that does not. The mask is then as it was.
+    /// - Throws: `MessageError`: `unknownField` for a path without a field. The mask is then unchanged.
     public mutating func addPath<M: Message>(_ path: String, of: M.Type) throws(MessageError) {
         guard FieldPaths.areValid([path], for: M._table) else {
             throw MessageError(
@@ -47,27 +47,27 @@ extension Google_Protobuf_FieldMask {
         return all.canonical
     }
 
-    /// The fields that are in both masks, in canonical form. Of `a` and `a.b`, that is `a.b`.
+    /// The fields that are in both masks, in canonical form. For `a` and `a.b`, this is `a.b`.
     public func intersect(_ other: Self) -> Self {
         let (own, others) = (FieldPaths(self), FieldPaths(other))
         let common = own.paths.filter(others.covers) + others.paths.filter(own.covers)
         return Self(FieldPaths(common))
     }
 
-    /// The paths that the other mask does not cover, in canonical form. Without the types of fields, nothing can be
-    /// taken from `a` by `a.b`.
+    /// The paths that the other mask does not cover, in canonical form. The types of fields are not known, so `a.b`
+    /// takes nothing from `a`.
     public func subtract(_ other: Self) -> Self {
         let others = FieldPaths(other)
         return Self(FieldPaths(FieldPaths(self).paths.filter { !others.covers($0) }))
     }
 
-    /// Whether the mask has a field, or a message around it.
+    /// Whether the mask has a field, or a message that contains it.
     public func contains(_ path: String) -> Bool { FieldPaths(self).covers(Array(path.utf8)) }
 
-    /// Whether each path leads to a field of a message type. Only its last part may name a repeated field or a map.
+    /// Whether each path names a field of a message type. Only its last part may name a repeated field or a map.
     public func isValid<M: Message>(for: M.Type) -> Bool { FieldPaths.areValid(paths, for: M._table) }
 
-    /// Whether each path leads to a field of a message type. See ``isValid(for:)``.
+    /// Whether each path names a field of a message type. See ``isValid(for:)``.
     public func isValid(for type: MessageDescriptor) -> Bool { FieldPaths.areValid(paths, for: type.table) }
 
     private init(_ paths: FieldPaths) {
@@ -76,8 +76,7 @@ extension Google_Protobuf_FieldMask {
     }
 }
 
-/// The paths of a mask in canonical form: sorted by their parts, so that those with the same first parts stand
-/// together.
+/// The paths of a mask in canonical form: sorted by their parts, so that those with the same first parts are together.
 struct FieldPaths {
     let paths: [[UInt8]]
 
@@ -96,10 +95,10 @@ struct FieldPaths {
         self.paths = kept
     }
 
-    /// Whether a path, or a part from its beginning, is among these.
+    /// Whether a path, or its beginning, is among these.
     fileprivate func covers(_ path: [UInt8]) -> Bool {
         let next = paths.indices.partitioningIndex { Self.precedes(path, paths[$0]) }
-        // A path that covers it stands directly in front of it.
+        // A path that covers it is directly before it.
         return next > 0 && Self.covers(paths[next - 1], path)
     }
 
@@ -133,12 +132,12 @@ struct FieldPaths {
 // MARK: - Walking along a message
 
 extension FieldPaths {
-    /// Paths with the same first parts, behind which the next part begins at `offset`.
+    /// Paths with the same first parts. Their next part begins at `offset`.
     struct Branch {
         fileprivate let paths: ArraySlice<[UInt8]>
         fileprivate let offset: Int
 
-        /// Whether a path ends here, so that all below is in the mask.
+        /// Whether a path ends here, so that everything below is in the mask.
         var isWhole: Bool { paths.first.map { $0.count < offset } ?? false }
     }
 
@@ -146,7 +145,7 @@ extension FieldPaths {
 }
 
 extension FieldPaths.Branch {
-    /// The branches of the fields that the next parts name, by their indices. Other names are passed over.
+    /// The branches of the fields that the next parts name, by their indices. Other names are skipped.
     func branches(in table: UnsafePointer<_MessageTable>) -> [Int: FieldPaths.Branch] {
         var branches: [Int: FieldPaths.Branch] = [:]
         var rest = paths

@@ -32,9 +32,9 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// Two values are equal when they are of the same case and have the same content. Numbers are compared by their
-    /// bits and strings by their bytes, as in messages, and not by Swift's rules: a NaN equals itself, `-0.0` differs
-    /// from `0.0`, and an "é" from an "e" with a combining accent.
+    /// Two values are equal if they have the same case and the same content. As in messages, numbers are compared by
+    /// their bits and strings by their bytes, and not by Swift's rules: a NaN equals itself, `-0.0` differs from `0.0`,
+    /// and an "é" from an "e" with a combining accent.
     public static func == (left: FieldValue, right: FieldValue) -> Bool {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): left == right
@@ -62,7 +62,7 @@ extension FieldValue {
         case .uint64(let value): hasher.combine(value)
         case .float(let value): hasher.combine(value.bitPattern)
         case .double(let value): hasher.combine(value.bitPattern)
-        // Its bytes: a string's own hash is the same for all texts that Unicode calls equal, of which a map can have
+        // The bytes: a string's own hash is the same for all texts that are equal in Unicode, of which a map can have
         // many.
         case .string(var value):
             value.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
@@ -132,7 +132,7 @@ extension FieldValue: CustomStringConvertible {
 // MARK: - Defaults
 
 extension FieldValue {
-    /// Zero, false, or nothing; nil for messages.
+    /// Zero, false, or empty; nil for messages.
     init?(zeroOf type: FieldType) {
         switch type {
         case .double: self = .double(0)
@@ -149,7 +149,7 @@ extension FieldValue {
         }
     }
 
-    /// A default as descriptors have it, of another type than an enum; nil when the text is none of the type.
+    /// The default in a descriptor, of a type that is not an enum; nil if the text is not a value of the type.
     init?(default text: String, of type: FieldType) {
         switch type {
         case .double:
@@ -199,7 +199,7 @@ extension BinaryFloatingPoint where Self: LosslessStringConvertible {
 }
 
 extension [UInt8] {
-    /// The bytes that a text with C's escapes stands for.
+    /// The bytes of a text with C's escapes.
     fileprivate init?(unescaping text: String) {
         self = []
         var rest = text.utf8[...]

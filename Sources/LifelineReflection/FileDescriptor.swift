@@ -1,7 +1,7 @@
 public import LifelineDescriptorTypes
 
-// A descriptor is a reference to the storage that has what it describes, and costs nothing to copy. Two are equal when
-// they describe the same declaration of the same pool.
+// A descriptor is a reference to the storage with the declaration, and costs nothing to copy. Two are equal if they
+// describe the same declaration of the same pool.
 
 /// Describes a .proto file.
 public struct FileDescriptor: Hashable, Sendable {
@@ -18,10 +18,10 @@ public struct FileDescriptor: Hashable, Sendable {
     public var edition: Google_Protobuf_Edition { file.edition }
     /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_FileOptions { file.proto.options }
-    /// The file as it was added: for linked files without comments.
+    /// The file as it was added. Linked files have no comments.
     public var proto: Google_Protobuf_FileDescriptorProto { file.proto }
 
-    /// The files that it imports. Those that are not linked are left out.
+    /// The imported files, without those that are not linked.
     public var dependencies: [FileDescriptor] {
         file.dependencies.compactMap { place in
             place.map { FileDescriptor(storage: $0.storage ?? storage, index: $0.index) }
@@ -50,13 +50,13 @@ public struct FileDescriptor: Hashable, Sendable {
     }
 }
 
-/// The comments of a declaration, without the signs that begin them. Empty where a file came without comments, as
-/// linked files and sets without `--include_source_info` do.
+/// The comments of a declaration, without comment signs. Empty if the file had none, like linked files and sets without
+/// `--include_source_info`.
 public struct DescriptorComments: Hashable, Sendable {
     /// Directly before the declaration.
     public var leading = ""
-    /// Directly behind it.
+    /// Directly after the declaration.
     public var trailing = ""
-    /// Before the leading comment, each with an empty line behind it.
+    /// Before the leading comment, each with an empty line after it.
     public var detached: [String] = []
 }

@@ -3,7 +3,7 @@ internal import LifelineDescriptorTypes
 internal import LifelineMessages
 internal import Synchronization
 
-/// The files of the program's own messages, each built when it is first asked for, and kept.
+/// The files of the program's own messages. Each is built at its first use, and kept.
 enum LinkedFiles {
     /// A file or a table.
     private struct Constant<Pointee>: Hashable, @unchecked Sendable {
@@ -32,7 +32,7 @@ enum LinkedFiles {
         }
     }
 
-    /// The storages of a linked message's file, and of all that it imports, those first.
+    /// The storages of a linked message's file and of all its imports, imports first.
     static func storages(behind table: UnsafePointer<_MessageTable>) -> [DescriptorStorage] {
         let file = file(of: table)
         return state.withLock { state in
@@ -59,7 +59,7 @@ enum LinkedFiles {
         do {
             try builder.build([try Google_Protobuf_FileDescriptorProto(serializedBytes: bytes)])
         } catch {
-            // protoc has checked it when the code was generated.
+            // protoc checked it when the code was generated.
             preconditionFailure("Generated code has a descriptor that makes no sense. \(error)")
         }
         state.storages[file] = builder.storage
@@ -68,7 +68,7 @@ enum LinkedFiles {
         }
     }
 
-    /// A file and all that it imports, each behind its own imports.
+    /// A file and all its imports, each after its own imports.
     private static func filesInOrder(from file: Constant<LifelineFile>) -> [Constant<LifelineFile>] {
         var order: [Constant<LifelineFile>] = []
         var seen: Set<Constant<LifelineFile>> = [file]

@@ -12,7 +12,7 @@ public struct MessageDescriptor: Hashable, Sendable {
 
     /// Describes a linked message type.
     ///
-    /// The generated type of an extension is no message type: passing one ends the program. See
+    /// The generated type of an extension is not a message type: passing one ends the program. See
     /// ``DescriptorPool/extension(named:)``.
     public init<M: Message>(_ type: M.Type) {
         self = LinkedFiles.message(M._table)
@@ -25,7 +25,7 @@ public struct MessageDescriptor: Hashable, Sendable {
     /// The table that decodes and encodes messages of this type. It lives as long as the storage.
     var table: UnsafePointer<_MessageTable> { storage.messages[index].table.unsafelyUnwrapped }
 
-    /// The name without those of the package and the messages around it.
+    /// The name without the package and the enclosing messages.
     public var name: String { message.proto.name }
     /// The name with the package, such as `google.protobuf.Timestamp`.
     public var fullName: String { message.fullName }
@@ -40,11 +40,11 @@ public struct MessageDescriptor: Hashable, Sendable {
     /// The message as `descriptor.proto` describes it.
     public var proto: Google_Protobuf_DescriptorProto { message.proto }
 
-    /// Whether this is the type of a map's entries, which protoc makes up.
+    /// Whether this is the type of a map's entries, which protoc makes.
     public var isMapEntry: Bool { message.proto.options.mapEntry }
-    /// The fields, as they were declared.
+    /// The fields, in the order of declaration.
     public var fields: [FieldDescriptor] { message.fields.map { FieldDescriptor(storage: storage, index: $0) } }
-    /// The oneofs, without those that protoc makes up for `optional` fields of proto3.
+    /// The oneofs, without those that protoc makes for `optional` fields of proto3.
     public var oneofs: [OneofDescriptor] {
         message.oneofs.filter { !storage.oneofs[$0].isSynthetic }.map { OneofDescriptor(storage: storage, index: $0) }
     }
@@ -52,7 +52,7 @@ public struct MessageDescriptor: Hashable, Sendable {
     public var messages: [MessageDescriptor] { message.messages.map { MessageDescriptor(storage: storage, index: $0) } }
     /// The enums that are declared in it.
     public var enums: [EnumDescriptor] { message.enums.map { EnumDescriptor(storage: storage, index: $0) } }
-    /// The extensions that are declared in it, which may be of other messages.
+    /// The extensions that are declared in it. They may extend other messages.
     public var extensions: [FieldDescriptor] { message.extensions.map { FieldDescriptor(storage: storage, index: $0) } }
 
     /// The field with this name in the .proto file.
@@ -76,7 +76,7 @@ public struct MessageDescriptor: Hashable, Sendable {
 }
 
 extension DescriptorStorage {
-    /// The message that a declaration is in, if it is in one.
+    /// The message that contains a declaration, if any.
     func message(of scope: Scope) -> MessageDescriptor? {
         guard case .message(let index) = scope else { return nil }
         return MessageDescriptor(storage: self, index: index)

@@ -1,5 +1,5 @@
 extension Range<Int> {
-    /// The first index for which `isBehind` holds, or the end: those for which it holds stand behind all others.
+    /// The first index for which `isBehind` is true, or the end. All indices for which it is true come last.
     func partitioningIndex(where isBehind: (Int) -> Bool) -> Int {
         var range = self
         while !range.isEmpty {

@@ -7,7 +7,7 @@ public struct ServiceDescriptor: Hashable, Sendable {
 
     private var service: DescriptorStorage.Service { storage.services[index] }
 
-    /// The name without that of the package.
+    /// The name without the package.
     public var name: String { service.proto.name }
     /// The name with the package.
     public var fullName: String { service.fullName }
@@ -17,7 +17,7 @@ public struct ServiceDescriptor: Hashable, Sendable {
     public var options: Google_Protobuf_ServiceOptions { service.proto.options }
     /// The comments beside the declaration, if the file has them.
     public var comments: DescriptorComments { file.comments(at: [6, Int32(service.position)]) }
-    /// The methods, as they were declared.
+    /// The methods, in the order of declaration.
     public var methods: [MethodDescriptor] {
         service.methods.map { MethodDescriptor(storage: storage, index: $0) }
     }
@@ -33,13 +33,13 @@ public struct MethodDescriptor: Hashable, Sendable {
 
     private var method: DescriptorStorage.Method { storage.methods[index] }
 
-    /// The name without that of the service.
+    /// The name without the service.
     public var name: String { method.proto.name }
     /// The service that declares the method.
     public var service: ServiceDescriptor { ServiceDescriptor(storage: storage, index: method.service) }
-    /// The type of requests; nil for one that is not linked.
+    /// The type of requests; nil if it is not linked.
     public var inputType: MessageDescriptor? { method.input?.message(from: storage) }
-    /// The type of responses; nil for one that is not linked.
+    /// The type of responses; nil if it is not linked.
     public var outputType: MessageDescriptor? { method.output?.message(from: storage) }
     /// Whether the client sends many requests.
     public var isClientStreaming: Bool { method.proto.clientStreaming }

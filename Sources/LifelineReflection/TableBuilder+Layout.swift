@@ -3,16 +3,16 @@ internal import CProtobufC
 internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
-/// Where the fields of a message stand in its struct: as protoc-gen-c would place them, in the order of declaration,
-/// with the oneofs behind all others.
+/// The places of a message's fields in its struct, as protoc-gen-c would choose them: in the order of declaration, with
+/// the oneofs after all others.
 struct StructLayout {
     struct Member {
         let presence: Int
         var offset = 0
         var quantifierOffset = 0
-        /// Of the value.
+        /// The size of the value.
         let size: Int
-        /// In the struct.
+        /// The order in the struct.
         let position: (oneof: Int, declaration: Int)
     }
 
@@ -70,7 +70,8 @@ struct StructLayout {
         return offset
     }
 
-    /// Fields whose presence can be ruled out together; none where there are few: as FieldGroup in the generator.
+    /// Fields whose absence can be checked together, like FieldGroup in the generator. There are none in a message with
+    /// few fields.
     func groups(of fields: UnsafePointer<LifelineField>) -> [LifelineFieldGroup] {
         guard members.count >= 24 else { return [] }
         return stride(from: 0, to: members.count, by: 8).map { start in
@@ -86,12 +87,12 @@ struct StructLayout {
     }
 }
 
-/// How the decoder reads a field by the first bytes of its tag: as in the generator.
+/// How the decoder reads a field by the first bytes of its tag, as in the generator.
 struct DispatchEntry {
     let index: Int
     let value: UInt64
 
-    /// Nil when the decoder has to look the field up.
+    /// Nil if the decoder has to look up the field.
     init?(
         _ field: DescriptorStorage.Field,
         _ entry: LifelineField,
@@ -134,7 +135,7 @@ extension DescriptorStorage.Field {
     fileprivate func tablePresence(inMapEntry: Bool, in storage: DescriptorStorage) -> Int {
         if isMap { return LIFELINE_PRESENCE_MAP }
         if isRepeated { return LIFELINE_PRESENCE_REPEATED }
-        // An extension tells whether it is set: the generator makes an `optional` field of it, which has a oneof.
+        // An extension tells whether it is set: the generator makes it an `optional` field, which has a oneof.
         if isExtension, storage.files[file].edition == .proto3 { return LIFELINE_PRESENCE_ONEOF }
         if inMapEntry { return LIFELINE_PRESENCE_ALWAYS }
         if oneof != nil { return LIFELINE_PRESENCE_ONEOF }
@@ -143,14 +144,14 @@ extension DescriptorStorage.Field {
         return isImplicit ? LIFELINE_PRESENCE_IMPLICIT : LIFELINE_PRESENCE_FLAG
     }
 
-    /// Whether a message stands between two tags. Maps and their values never do.
+    /// Whether a message is encoded between two tags. Maps and their values never are.
     func isGroup(in storage: DescriptorStorage) -> Bool {
         guard type == .message, features.isDelimited, !isMap else { return false }
         guard case .message(let message) = scope, !isExtension else { return true }
         return !storage.messages[message].proto.options.mapEntry
     }
 
-    /// Whether a group is declared like proto2's, which text format calls by the names of their types.
+    /// Whether a group is declared like proto2's, which text format names after their types.
     func isNamedByType(in storage: DescriptorStorage) -> Bool {
         guard case .message(let scope) = scope, let typePlace, typePlace.storage == nil else { return false }
         let type = storage.messages[typePlace.index]
@@ -163,7 +164,7 @@ extension DescriptorStorage.Field {
         return (typePlace.storage ?? storage).enums[typePlace.index].isClosed
     }
 
-    /// The tag as it is written: the number and the wire type, as a varint.
+    /// The tag in its encoding: the number and the wire type, as a varint.
     func tagBytes(in storage: DescriptorStorage) -> [UInt8] {
         var rest = UInt32(proto.number) << 3 | wireType(in: storage)
         var bytes: [UInt8] = []
@@ -185,7 +186,7 @@ extension DescriptorStorage.Field {
         }
     }
 
-    /// Nil where numbers have to be checked against a closed enum, and for groups.
+    /// Nil for groups, and for numbers that have to be checked against a closed enum.
     fileprivate func dispatchKind(in storage: DescriptorStorage) -> Int? {
         switch type {
         case .int32, .uint32: LIFELINE_KIND_VARINT32
@@ -210,7 +211,7 @@ extension DescriptorStorage.Field {
 }
 
 extension String {
-    /// Whether it does not stand for itself in JSON.
+    /// Whether JSON has to escape it.
     var isEscapedInJSON: Bool {
         utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
     }
@@ -219,8 +220,8 @@ extension String {
 // MARK: - Well-known types
 
 extension TableBuilder {
-    /// The form in JSON of a message of google.protobuf, if it has the fields that the library relies on: another
-    /// schema may have declared it.
+    /// The JSON form of a message of google.protobuf, if it has the fields that the library needs: another schema may
+    /// have declared it.
     func wellKnown(_ message: DescriptorStorage.Message) -> LifelineWellKnown {
         guard message.fullName.hasPrefix("google.protobuf."), let table = message.table else {
             return LIFELINE_WELL_KNOWN_NONE

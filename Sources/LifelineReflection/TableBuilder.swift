@@ -2,8 +2,8 @@ internal import CLifelineMessages
 internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
-/// Makes the tables of messages whose types are not linked: what `protoc-gen-lifeline` writes for those that are. See
-/// lifeline_table.h for what they hold.
+/// Makes the tables of messages whose types are not linked. For linked types, `protoc-gen-lifeline` writes them.
+/// lifeline_table.h describes their content.
 struct TableBuilder {
     private let storage: DescriptorStorage
     private let memory = TableMemory()
@@ -51,7 +51,7 @@ struct TableBuilder {
         }
     }
 
-    /// The messages with a field that is sought, or below which one can be: each is looked at once.
+    /// The messages with a field that is looked for, or that can contain one. Looks at each once.
     private func reaching(_ flag: Int, _ isSought: (DescriptorStorage.Field) -> Bool) -> Set<Int> {
         var holders: [Int: [Int]] = [:]
         var pending: [Int] = []
@@ -124,7 +124,7 @@ struct TableBuilder {
         table.pointee.group_count = UInt32(groups.count)
         withUnsafeMutableBytes(of: &table.pointee.dispatch) { bytes in
             let entries = bytes.assumingMemoryBound(to: UInt64.self)
-            // The first field of an index has it, even where it needs no entry after all.
+            // The first field with an index has it, even if it then needs no entry.
             var taken: Set<Int> = []
             for (position, field) in numbered.enumerated() {
                 let entry = DispatchEntry(storage.fields[field], fields[position], at: position, in: storage)
@@ -146,7 +146,7 @@ struct TableBuilder {
         result.offset = UInt32(member.offset)
         result.quantifier_offset = UInt32(member.quantifierOffset)
         let tag = field.tagBytes(in: storage)
-        // The tag's bytes are the last of eight in memory, and the first is how many they are.
+        // The tag's bytes are the last of eight in memory, and the first is their number.
         result.encoded_tag = tag.reversed().reduce(0) { $0 << 8 | UInt64($1) } << (64 - 8 * UInt64(tag.count))
         result.encoded_tag |= UInt64(tag.count)
         var flags = 0
@@ -189,7 +189,7 @@ struct TableBuilder {
     }
 
     private func makeNames(_ names: [String]) -> LifelineNames {
-        // By their bytes: strings that differ in them may be equal.
+        // By their bytes: strings with different bytes may be equal.
         let names = names.map { Array($0.utf8) }
         var offsets: [[UInt8]: Int] = [:]
         var text: [UInt8] = []

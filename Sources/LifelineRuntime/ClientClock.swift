@@ -1,9 +1,9 @@
 internal import Glibc
 package import LifelineCore
 
-/// The time that a client goes by.
+/// The clock of a client.
 package protocol ClientClock: Sendable {
-    /// Now, on a clock that also runs while the machine sleeps.
+    /// The present time, on a clock that also runs while the machine sleeps.
     var now: MonotonicTime { get }
 
     /// The date, in milliseconds since 1970. Its clock may be set.
@@ -16,7 +16,7 @@ package protocol ClientClock: Sendable {
 }
 
 extension ClientClock {
-    /// Runs `body` until it returns, `deadline` has come, or the task is cancelled. The last two cancel it.
+    /// Runs `body` until it returns, `deadline` has passed, or the task is cancelled. The last two cancel it.
     package func race(until deadline: MonotonicTime?, _ body: @escaping @Sendable () async -> Void) async {
         await withTaskGroup { group in
             group.addTask { await body() }
@@ -27,7 +27,7 @@ extension ClientClock {
     }
 }
 
-/// `CLOCK_BOOTTIME`, which runs on while the machine sleeps.
+/// `CLOCK_BOOTTIME`, which also runs while the machine sleeps.
 ///
 /// `ContinuousClock` is the same clock on Linux: its sleeps end at once when the machine wakes up, if their time has
 /// come meanwhile.
@@ -38,7 +38,7 @@ package struct BootTimeClock: ClientClock {
 
     package var date: Int64 {
         var time = timespec()
-        // It cannot fail: the clock always exists, and the address is valid.
+        // This cannot fail: the clock always exists, and the address is valid.
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }

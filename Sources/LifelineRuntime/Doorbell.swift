@@ -1,8 +1,7 @@
 package import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// Wakes the one task that waits, for whatever reason it was rung. Rung while nobody waits, it lets the next one
-/// through.
+/// Wakes the one task that waits. If it is rung while no task waits, the next task does not wait.
 package final class Doorbell: Sendable {
     private struct State {
         var isRung = false
@@ -29,7 +28,7 @@ package final class Doorbell: Sendable {
         }?.resume()
     }
 
-    /// Waits until it is rung, or the task is cancelled. For one task at a time.
+    /// Waits until the bell is rung, or the task is cancelled. Only one task may wait at a time.
     package func wait() async {
         await state.wait {
             $0.park($1)
@@ -38,12 +37,12 @@ package final class Doorbell: Sendable {
         }
     }
 
-    /// Waits until it is rung, whether or not the task is cancelled.
+    /// Waits until the bell is rung, whether or not the task is cancelled.
     package func waitUninterrupted() async {
         await state.waitUninterrupted { $0.park($1) }
     }
 
-    /// Calls `fire` when a deadline has come, or the bell was rung, again and again until the task is cancelled.
+    /// Calls `fire` each time that a deadline has passed, or the bell was rung, until the task is cancelled.
     ///
     /// - Parameter nextDeadline: returns the deadline to wait for, if there is one. Ring the bell when there is an
     ///   earlier one.

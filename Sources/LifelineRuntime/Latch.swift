@@ -1,7 +1,7 @@
 package import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// Opens once, with a value; tasks that wait go on then.
+/// Opens once, with a value, and then resumes the waiting tasks.
 package final class Latch<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -20,13 +20,13 @@ package final class Latch<Value: Sendable>: Sendable {
         }
     }
 
-    // A pthread mutex, as in all that waits, so that ThreadSanitizer sees the order it makes. It does not see that of
-    // the standard library's Mutex, and calls every use of one a race.
+    // A pthread mutex, so that ThreadSanitizer sees its ordering. It does not see that of the standard library's Mutex,
+    // and reports every use of one as a race.
     private let state = NIOLockedValueBox(State())
 
     package init() {}
 
-    /// Opens the latch. The first value counts; true when it is this one.
+    /// Opens the latch. Only the first value counts; returns whether it is this one.
     @discardableResult
     package func open(with value: Value) -> Bool {
         let opened = state.withLockedValue { state -> (waiters: [UInt64: Waiter], calls: [@Sendable (Value) -> Void])? in
@@ -77,7 +77,7 @@ package final class Latch<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until the latch is open, `deadline` has come, or the task is cancelled.
+    /// Waits until the latch is open, `deadline` has passed, or the task is cancelled.
     package func wait(until deadline: MonotonicTime, by clock: any ClientClock) async {
         await clock.race(until: deadline) { _ = try? await self.wait() }
     }

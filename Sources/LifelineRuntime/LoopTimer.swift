@@ -1,16 +1,16 @@
 package import LifelineCore
 package import NIOCore
 
-/// One timer on an event loop, set by a clock that goes on while the machine sleeps.
+/// A timer on an event loop, set with a clock that also runs while the machine sleeps.
 package struct LoopTimer {
-    /// The loop's clock stands still while the machine sleeps: a task of before comes that much later. So what counts
-    /// is when it is due by the loop's clock.
+    /// The loop's clock stops while the machine sleeps, which delays a scheduled task by that time. So the due time is
+    /// kept by the loop's clock.
     private var armed: (due: NIODeadline, task: Scheduled<Void>)?
 
     package init() {}
 
-    /// Sees to it that `body` runs by `deadline`. A timer that is too early does no harm, and is cheaper than a new one
-    /// for every event. Call it on the loop. `body` runs there, too, and must call `fired()`.
+    /// Makes `body` run by `deadline`. A timer that fires too early does no harm, and costs less than a new one for
+    /// every event. Call it on the loop. `body` also runs there, and must call `fired()`.
     package mutating func set(
         to deadline: MonotonicTime,
         now: MonotonicTime,
@@ -26,7 +26,7 @@ package struct LoopTimer {
         armed = (due, loop.assumeIsolated().scheduleTask(deadline: due, body))
     }
 
-    /// The timer has run.
+    /// Notes that the timer has run.
     package mutating func fired() {
         armed = nil
     }

@@ -1,6 +1,6 @@
 public import NIOConcurrencyHelpers
 
-/// Resumes a task that waits. Kept in the state of which the task waits for a change.
+/// Resumes a waiting task. Kept in the state whose change the task waits for.
 @usableFromInline
 package typealias Waiter = QuickContinuation<Void>
 
@@ -9,8 +9,8 @@ extension NIOLockedValueBox where Value: Sendable {
     ///
     /// - Parameters:
     ///   - park: keeps the waiter and returns true; or returns false if there is nothing to wait for. Called under the
-    ///     lock, unless the task is cancelled already.
-    ///   - withdraw: takes the waiter out, if it is still kept. Called under the lock when the task is cancelled.
+    ///     lock, unless the task is already cancelled.
+    ///   - withdraw: removes the waiter, if it is still kept. Called under the lock when the task is cancelled.
     @inlinable
     package nonisolated(nonsending) func wait(
         park: (inout Value, Waiter) -> Bool,

@@ -1,6 +1,6 @@
-// Continuations of paths on which each message has one. An unsafe one costs half of what a checked one does, whose
-// layout, besides, is only known at run time, so that whatever has one in it is copied by way of its metadata. Debug
-// builds check.
+// Continuations for paths on which each message needs one. An unsafe continuation costs half of a checked one. The
+// layout of a checked one is only known at run time, so types that contain one are copied through their metadata. Debug
+// builds use checked ones.
 
 #if DEBUG
 @usableFromInline

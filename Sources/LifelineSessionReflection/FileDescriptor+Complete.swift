@@ -3,8 +3,8 @@ internal import LifelineMessages
 internal import LifelineReflection
 
 extension FileDescriptor {
-    /// The encoded `FileDescriptorProto`, without imports that are not linked into the program. Only options need those.
-    /// Extensions of messages in such imports, custom options mostly, are left out, too.
+    /// The encoded `FileDescriptorProto`, without imports that are not linked into the program. Only options need
+    /// those. Extensions of messages in such imports, mostly custom options, are also left out.
     var completeInItself: [UInt8] {
         var proto = proto
         removeMissingImports(from: &proto)
@@ -15,7 +15,7 @@ extension FileDescriptor {
         do {
             return try proto.serializedBytes()
         } catch {
-            // It was decoded, and only shrinks.
+            // The file was decoded, and only shrinks.
             preconditionFailure("A file cannot be encoded. \(error)")
         }
     }
@@ -35,7 +35,7 @@ extension FileDescriptor {
 }
 
 extension MessageDescriptor {
-    /// - Parameter proto: of this message.
+    /// - Parameter proto: the descriptor of this message.
     fileprivate func removeMissingExtensions(from proto: inout Google_Protobuf_DescriptorProto) {
         if !extensions.isEmpty { proto.extension = .init(linked(extensions)) }
         for (index, message) in messages.enumerated() {

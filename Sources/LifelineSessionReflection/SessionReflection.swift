@@ -16,7 +16,7 @@ public struct SessionReflection: Lifeline_Reflection_V1_ReflectionHandler {
 
     /// Describes the methods of `services`, and its own.
     ///
-    /// Types of messages are described if they are generated: of a `RawMessage`, nothing is known.
+    /// Only generated types of messages are described: the type of a `RawMessage` is unknown.
     public init(of services: [any SessionService]) {
         let methods = services.flatMap(\.methods) + self.methods
         let types = methods.flatMap { [$0.requestType, $0.replyType] }.compactMap { $0 as? any Message.Type }

@@ -143,9 +143,9 @@ public struct Lifeline_Reflection_V1_ReflectionClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func describe(
         _ request: Lifeline_Reflection_V1_DescribeRequest,
         timeout: Swift.Duration? = nil,

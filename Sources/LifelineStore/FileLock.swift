@@ -3,9 +3,9 @@ internal import Glibc
 internal import Lifeline
 internal import Synchronization
 
-/// Sees to it that one process uses a file at a time: locks a file beside it, which stays there.
+/// Makes sure that only one process uses a file at a time: locks a second file next to it, which remains.
 final class FileLock: Sendable {
-    /// -1: it is unlocked.
+    /// The descriptor of the lock file; -1 when it is unlocked.
     private let file: Mutex<Int32>
 
     /// - Throws: `inUse`, `failed`.

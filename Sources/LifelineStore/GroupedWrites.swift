@@ -2,16 +2,17 @@
 internal import GRDB
 internal import Synchronization
 
-/// Puts writes that come while another one is made into one transaction, so that they are synchronized together.
+/// Combines writes that are requested during another write into one transaction, so that they are synchronized
+/// together.
 final class GroupedWrites: Sendable {
     private struct Write {
-        /// What it writes. Keeps its result for `end`.
+        /// Writes, and keeps the result for `end`.
         let body: @Sendable (Database) throws -> Void
-        /// Tells whoever waits for it: with an error when nothing of it was written.
+        /// Resumes the waiting task; with an error when nothing was written.
         let end: @Sendable ((any Error)?) -> Void
     }
 
-    /// What a write has returned, until it is synchronized.
+    /// The result of a write, until it is synchronized.
     private final class Kept<Value: Sendable>: Sendable {
         let value = Mutex<Value?>(nil)
     }
@@ -26,7 +27,7 @@ final class GroupedWrites: Sendable {
 
     init(_ database: DatabaseQueue) { self.database = database }
 
-    /// Writes in a transaction. When it returns, that is synchronized.
+    /// Writes in a transaction. When it returns, the transaction is synchronized.
     func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             let result = Kept<Result>()
@@ -47,7 +48,7 @@ final class GroupedWrites: Sendable {
         }
     }
 
-    /// Makes all writes that wait, behind what else is to be done with the database.
+    /// Starts all waiting writes, after other work on the database.
     private func begin() {
         database.asyncWriteWithoutTransaction { db in
             let writes = self.state.withLock { state in
@@ -69,13 +70,13 @@ final class GroupedWrites: Sendable {
             try db.inTransaction(.immediate) {
                 for (index, write) in writes.enumerated() {
                     do {
-                        // One that throws takes back nothing of the others'.
+                        // A write that throws does not undo the others.
                         try db.inSavepoint {
                             try write.body(db)
                             return .commit
                         }
                     } catch {
-                        // Some errors of the disk have taken all back.
+                        // Some disk errors have rolled back everything.
                         guard db.isInsideTransaction else { throw error }
                         errors[index] = error
                     }

@@ -12,18 +12,18 @@ internal import Synchronization
 ///         try await session.push("sample.Meter/Report", reading, delivery: .durable)
 ///     }
 ///
-/// The database may have tables of the application's own; those of the store begin with `lifeline_`. It is in WAL mode,
-/// and synchronized with each commit: what was committed survives a loss of power, as far as the disk does what it says.
+/// The database may also have the application's own tables; those of the store begin with `lifeline_`. It is in WAL
+/// mode, and synchronized at each commit: committed data survives a loss of power, if the disk synchronizes correctly.
 ///
-/// The file is the owner's alone (mode 0600), as it has what names the store to the other side, and the messages. Beside
-/// it stands a file with `.lock` behind the name, which sees to it that the store is opened once at a time. Use one store
-/// for one client, or one server.
+/// Only the owner can access the file (mode 0600), because it contains the store's secret id, and the messages. A
+/// second file with the suffix `.lock` makes sure that the store is opened only once at a time. Use each store for one
+/// client, or one server.
 public final class SQLiteSessionStore: SessionStore {
-    /// Whose messages they are.
+    /// The owner of the messages.
     public enum Use: Sendable {
-        /// Of a client of this endpoint.
+        /// A client of this endpoint.
         case client(of: Endpoint)
-        /// Of a server, for its clients.
+        /// A server, for its clients.
         case server
 
         fileprivate var text: String {
@@ -36,17 +36,17 @@ public final class SQLiteSessionStore: SessionStore {
 
     public let id: SessionStoreID
 
-    /// The database, for tables of the application's own.
+    /// The database, for the application's own tables.
     public let database: DatabaseQueue
 
     private let writes: GroupedWrites
     private let lock: FileLock
     private let isClosed = Atomic(false)
 
-    /// Opens a store, or makes one where there is no file.
+    /// Opens a store, or makes one if there is no file.
     ///
-    /// - Throws: `StoreError`: `inUse`, `otherUse`, `newerVersion`, `damaged`, `insecure`, `full`, or `failed`. Nothing
-    ///   was changed on the disk then, but that a new file may be there.
+    /// - Throws: `StoreError`: `inUse`, `otherUse`, `newerVersion`, `damaged`, `insecure`, `full`, or `failed`. In that
+    ///   case the disk is unchanged, except that there may be a new file.
     public init(path: String, for use: Use) throws(StoreError) {
         lock = try FileLock(besides: path)
         try Self.makePrivate(path)
@@ -70,9 +70,9 @@ public final class SQLiteSessionStore: SessionStore {
         }
     }
 
-    /// Closes the file. Every later use of the store fails. A client or a server must not use it any more.
+    /// Closes the file. Every later use of the store fails. A client or a server must no longer use it.
     ///
-    /// - Throws: `StoreError` `inUse` when statements of the application's own are open.
+    /// - Throws: `StoreError` `inUse` when the application still has open statements.
     public func close() throws(StoreError) {
         let wasClosed = isClosed.exchange(true, ordering: .sequentiallyConsistent)
         if wasClosed { return }
@@ -85,7 +85,7 @@ public final class SQLiteSessionStore: SessionStore {
         lock.unlock()
     }
 
-    /// Has the file there, readable for its owner alone.
+    /// Makes sure that the file exists, and is readable only for its owner.
     private static func makePrivate(_ path: String) throws(StoreError) {
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw StoreError(opening: path, errno) }
@@ -138,7 +138,7 @@ public final class SQLiteSessionStore: SessionStore {
         }
     }
 
-    /// Writes what an application wants to, with the mark of a message; nil: without one.
+    /// Runs an application's write, with the mark of a message, if there is one.
     func write<Result: Sendable>(
         marking message: SessionDurableMessage?,
         _ body: @escaping @Sendable (Database) throws -> Result
@@ -151,7 +151,7 @@ public final class SQLiteSessionStore: SessionStore {
         }
     }
 
-    /// GRDB crashes when a database is used that is closed.
+    /// GRDB crashes when a closed database is used.
     private func checkOpen() throws(StoreError) {
         guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
         throw StoreError(code: .failed, message: "\(database.path) is closed. Open it again.")
@@ -165,7 +165,7 @@ public final class SQLiteSessionStore: SessionStore {
     }
 }
 #else
-/// Durable messages in a SQLite database. It is there with the trait `Store` of the package.
+/// Durable messages in a SQLite database. It needs the package's trait `Store`.
 @available(*, unavailable, message: "Name the trait: .package(url: …, traits: [\"Store\"])")
 public final class SQLiteSessionStore {}
 #endif

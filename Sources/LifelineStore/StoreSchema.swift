@@ -3,16 +3,16 @@ internal import Foundation
 internal import GRDB
 internal import Lifeline
 
-/// The tables of a store, and what is checked when it is opened.
+/// The tables of a store, and the checks when it is opened.
 struct StoreSchema {
     /// The version that this code reads and writes.
     static let version = 3
 
     let path: String
-    /// Whose the store is to be.
+    /// The expected owner of the store.
     let use: String
 
-    /// The id of the store; nil where the database has none yet.
+    /// The id of the store; nil if the database has none yet.
     ///
     /// - Throws: `StoreError`, `DatabaseError`.
     func id(in db: Database) throws -> SessionStoreID? {
@@ -24,7 +24,7 @@ struct StoreSchema {
         else {
             throw StoreError(
                 code: .damaged,
-                message: "\(path) does not say what it is. Begin with a new file."
+                message: "\(path) has no description of the store. Begin with a new file."
             )
         }
         guard version <= Self.version else {
@@ -43,11 +43,11 @@ struct StoreSchema {
         return id
     }
 
-    /// Has commits synchronized.
+    /// Configures the database so that commits are synchronized.
     ///
     /// - Parameter isNew: whether the database has no tables yet.
     func configure(_ db: Database, isNew: Bool) throws {
-        // So that the file can become smaller again. It counts only before there is a table.
+        // So that the file can shrink again. This only has an effect before there is a table.
         if isNew { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
         let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
         // GRDB's pools set NORMAL, which does not synchronize commits.
@@ -68,7 +68,7 @@ struct StoreSchema {
         if version < 2 { try db.execute(sql: "ALTER TABLE lifeline_mark ADD COLUMN reply BLOB") }
         try db.execute(sql: "ALTER TABLE lifeline_group ADD COLUMN added INTEGER NOT NULL DEFAULT 0")
         try db.execute(sql: "ALTER TABLE lifeline_peer ADD COLUMN date INTEGER NOT NULL DEFAULT 0")
-        // Nobody knows when; they are kept as long as new ones.
+        // The date is unknown, so they are kept as long as new ones.
         try db.execute(sql: "UPDATE lifeline_group SET added = unixepoch() * 1000")
         try db.execute(sql: "UPDATE lifeline_store SET version = ?", arguments: [Self.version])
     }

@@ -5,9 +5,9 @@ internal import Lifeline
 
 /// Reads and writes the tables of a store.
 enum StoreTables {
-    /// From so many free pages of 4 KiB on the file is made smaller.
+    /// The number of free pages of 4 KiB from which on the file is shrunk.
     private static let freePageCount = 1_024
-    /// How many of them one commit gives back at least.
+    /// The least number of pages that one commit frees.
     private static let givenBackCount = 256
 
     static func content(for peer: SessionStoreID?, in db: Database) throws -> SessionStoreContent {
@@ -135,7 +135,7 @@ enum StoreTables {
 
     /// Marks a message as processed, in the transaction of its handler.
     ///
-    /// - Parameter reply: that of a call.
+    /// - Parameter reply: the reply of a call.
     static func mark(_ message: SessionDurableMessage, reply: [UInt8]?, in db: Database) throws {
         let statement = try db.cachedStatement(
             sql: "INSERT OR IGNORE INTO lifeline_mark (sender, number, reply) VALUES (?, ?, ?)"
@@ -145,7 +145,8 @@ enum StoreTables {
         )
     }
 
-    /// Removes the groups that were added up to a date, but those for some peers. Returns how many messages they had.
+    /// Removes the groups that were added up to a date, except those for some peers. Returns the number of their
+    /// messages.
     static func removeGroups(addedUntil date: Int64, except peers: Set<SessionStoreID>, in db: Database) throws -> Int {
         let holders = try Data.fetchAll(db, sql: "SELECT peer FROM lifeline_peer WHERE byte_count > 0")
         let spared = Set(peers.map { key($0) })
@@ -169,18 +170,18 @@ enum StoreTables {
         return messageCount
     }
 
-    /// Makes the file smaller where much of it is free.
+    /// Shrinks the file if much of it is free.
     private static func giveBackPages(in db: Database) throws {
         let free = try Int.fetchOne(try db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
-        // A part of them, so that none takes long, and many commits in a row leave few.
+        // Frees only a part, so that no commit takes long, and many commits in a row leave few pages.
         guard free >= freePageCount else { return }
         try db.execute(sql: "PRAGMA incremental_vacuum(\(max(givenBackCount, free / 8)))")
     }
 
-    /// Names a peer in the tables; a client's only one has no bytes.
+    /// Returns the key of a peer in the tables; a client's only peer has an empty one.
     private static func key(_ peer: SessionStoreID?) -> Data { Data(peer?.bytes ?? []) }
 
-    /// A value of a row, which may be anything in a file that is damaged.
+    /// Returns a value of a row, which may have any type in a damaged file.
     private static func value<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value {
         guard let value = Value.fromDatabaseValue(row[column]) else { throw StoreError.damaged }
         return value
@@ -202,11 +203,11 @@ extension StoreError {
     fileprivate static var damaged: StoreError {
         StoreError(
             code: .damaged,
-            message: "The store has what Lifeline does not write. Begin with a new one."
+            message: "The store has content that Lifeline does not write. Begin with a new one."
         )
     }
 
-    /// The error for what went wrong with a file.
+    /// Makes the error for a failure of a file.
     init(_ error: any Error, _ path: String) {
         switch error {
         case let error as StoreError: self = error
@@ -223,13 +224,13 @@ extension StoreError {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
                 self.init(
                     code: .damaged,
-                    message: "\(path) is no database, or damaged. Begin with a new file.",
+                    message: "\(path) is not a database, or is damaged. Begin with a new file.",
                     cause: error
                 )
             default:
                 self.init(
                     code: .failed,
-                    message: "\(path) could not be read or written. See whether its disk works, and is there.",
+                    message: "\(path) could not be read or written. Check its disk.",
                     cause: error
                 )
             }
@@ -237,13 +238,13 @@ extension StoreError {
         }
     }
 
-    /// - Parameter code: what the system says.
+    /// - Parameter code: the system's error number.
     init(opening path: String, _ code: Int32) {
         self.init(
             code: .failed,
             message:
-                "\(path) could not be opened: \(String(cString: strerror(code))). See whether its folder is there, "
-                + "and may be written to."
+                "\(path) could not be opened: \(String(cString: strerror(code))). Check that its folder exists "
+                + "and is writable."
         )
     }
 }

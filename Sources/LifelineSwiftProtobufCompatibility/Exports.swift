@@ -1,3 +1,3 @@
-// Code that imports this module instead of SwiftProtobuf uses the members of Lifeline's types. Where both modules
-// declare a type of one name, such as `Message`, that of this module counts.
+// Code that imports this module instead of SwiftProtobuf also uses the members of Lifeline's types. If both modules
+// declare a type with the same name, such as `Message`, this module's type counts.
 @_exported public import LifelineMessages

@@ -1,7 +1,7 @@
 public import LifelineMessages
 
-/// The extensions that messages may have: a `MessageRegistry`, such as the one that is generated for each `.proto` file
-/// with extensions, or a `SimpleExtensionMap`.
+/// The extensions that messages may have: a `MessageRegistry`, such as the generated one for each `.proto` file with
+/// extensions, or a `SimpleExtensionMap`.
 public protocol ExtensionMap: Sendable {
     /// The extensions. For this library.
     var _registry: MessageRegistry { get }
@@ -41,7 +41,7 @@ public struct SimpleExtensionMap: ExtensionMap, ExpressibleByArrayLiteral {
 }
 
 extension SwiftProtobufMessage {
-    /// The value of an extension; nil when it is absent.
+    /// The value of an extension; nil if it is absent.
     public func getExtensionValue<Extension: MessageExtension>(ext: Extension.Type) -> Extension._Value?
     where Extension._Extended == Self {
         hasExtension(ext) ? self[ext] : nil
@@ -59,7 +59,7 @@ extension SwiftProtobufMessage {
         hasExtension(ext)
     }
 
-    /// Forgets an extension.
+    /// Clears an extension.
     public mutating func clearExtensionValue<Extension: MessageExtension>(ext: Extension.Type)
     where Extension._Extended == Self {
         clearExtension(ext)

@@ -1,13 +1,13 @@
 public import CLifelineMessages
 public import LifelineMessages
 
-/// The content of a message: its C struct, and arrays and dictionaries that are newer. For generated code.
+/// The content of a message: its C struct, and newer arrays and dictionaries. For generated code.
 ///
 /// Changing a list in place converts it once. The array then stays here, *unsettled*, so that `message.names.append(…)`
-/// in a loop takes the time of appending to an array. What differs is stored in the struct when the message is used as
-/// a whole: when it is encoded or compared, for example.
+/// in a loop is as fast as appending to an array. The differences are stored in the struct when the message is used as
+/// a whole, for example encoded or compared.
 @frozen public struct _MessageContent<Fields>: Sendable {
-    /// The struct, in which fields that have something unsettled are older.
+    /// The struct. Fields with unsettled values are outdated in it.
     @usableFromInline var reference: _MessageReference<Fields>
     @usableFromInline var unsettled: Unsettled
 
@@ -109,7 +109,7 @@ extension _MessageContent {
         return message
     }
 
-    /// A submessage, to be changed. What is unsettled in it stays here.
+    /// A submessage for changing. Its unsettled values stay here.
     @inlinable
     public subscript<M: SwiftProtobufMessage>(
         message index: Int,
@@ -144,7 +144,7 @@ extension _MessageContent {
         }
     }
 
-    /// Keeps what is unsettled in a submessage.
+    /// Keeps the unsettled values of a submessage.
     @inlinable mutating func keep<M: SwiftProtobufMessage>(
         _ part: Unsettled,
         ofMessageAt index: Int,
@@ -162,8 +162,8 @@ extension _MessageContent {
         unsettled.add(field)
     }
 
-    /// Prepares for a change that makes a submessage present. It may take the place of another member of a oneof, in
-    /// which something is unsettled.
+    /// Prepares for a change that makes a submessage present. It may replace another member of a oneof that has
+    /// unsettled values.
     @usableFromInline mutating func prepareToLend(_ index: Int, of table: UnsafePointer<_MessageTable>) {
         let field = table.pointee.fields + index
         if Int(field.pointee.presence) == LIFELINE_PRESENCE_ONEOF, !lifeline_is_present(field, reference.fields) {
@@ -183,7 +183,7 @@ extension SwiftProtobufMessage {
 // MARK: - Settling
 
 extension _MessageContent {
-    /// Stores all that is unsettled in the struct.
+    /// Stores all unsettled values in the struct.
     @usableFromInline mutating func settle() {
         var unsettled = Unsettled()
         swap(&unsettled, &self.unsettled)

@@ -11,10 +11,10 @@ public struct BinaryEncodingOptions: Sendable {
 
 /// How messages are read from the binary format.
 public struct BinaryDecodingOptions: Sendable {
-    /// How many messages may stand inside each other. Values above 1,000 count as 1,000.
+    /// How many messages may be nested. Values above 1,000 count as 1,000.
     public var messageDepthLimit = 100
-    /// Whether fields that a message type does not know are dropped. Extensions that are named are kept, with all that
-    /// is in them.
+    /// Whether to drop fields that a message type does not know. Extensions in the given map are kept, with their whole
+    /// content.
     public var discardUnknownFields = false
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit
@@ -40,9 +40,9 @@ public struct JSONEncodingOptions: Sendable {
 
 /// How messages are read from JSON.
 public struct JSONDecodingOptions: Sendable {
-    /// How many objects and arrays may stand inside each other. Values above 1,000 count as 1,000.
+    /// How many objects and arrays may be nested. Values above 1,000 count as 1,000.
     public var messageDepthLimit = 100
-    /// Whether fields and enum values with unknown names are passed over.
+    /// Whether to skip fields and enum values with unknown names.
     public var ignoreUnknownFields = false
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit
@@ -64,11 +64,11 @@ public struct TextFormatEncodingOptions: Sendable {
 
 /// How messages are read from text format.
 public struct TextFormatDecodingOptions: Sendable {
-    /// How many messages may stand inside each other. Values above 1,000 count as 1,000.
+    /// How many messages may be nested. Values above 1,000 count as 1,000.
     public var messageDepthLimit = 100
-    /// Whether fields with unknown names are passed over; extensions as well.
+    /// Whether to skip fields with unknown names, and extensions.
     public var ignoreUnknownFields = false
-    /// Whether unknown extensions are passed over; other fields as well.
+    /// Whether to skip unknown extensions, and other fields.
     public var ignoreUnknownExtensionFields = false
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit
@@ -79,7 +79,7 @@ public struct TextFormatDecodingOptions: Sendable {
 
 // MARK: - As Lifeline has them
 
-/// swift-protobuf's limit counts the outermost message, too, but in JSON.
+/// swift-protobuf's limit also counts the outermost message, except in JSON.
 private func maximumDepth(_ messageDepthLimit: Int) -> Int { max(0, messageDepthLimit &- 1) }
 
 extension BinaryDecodingOptions {

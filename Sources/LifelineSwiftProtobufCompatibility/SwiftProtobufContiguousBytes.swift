@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// A type that messages are encoded to and decoded from: `[UInt8]` and `Data`.
 public protocol SwiftProtobufContiguousBytes {
-    /// Makes a value of so many equal bytes.
+    /// Makes a value of this many equal bytes.
     init(repeating: UInt8, count: Int)
     /// Makes a value with the bytes of a sequence.
     init<S: Sequence>(_ sequence: S) where S.Element == UInt8

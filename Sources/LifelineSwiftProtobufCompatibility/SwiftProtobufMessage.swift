@@ -3,8 +3,8 @@ public import LifelineMessages
 
 /// A message with the API of swift-protobuf's `Message`.
 ///
-/// `protoc-gen-lifeline` generates the conforming types with the option `Compatibility=SwiftProtobuf`. They are
-/// messages of Lifeline too: connections, sessions and reflection take them.
+/// With the option `Compatibility=SwiftProtobuf`, `protoc-gen-lifeline` generates types that conform to it. They are
+/// also messages of Lifeline: connections, sessions and reflection accept them.
 public protocol SwiftProtobufMessage: LifelineMessages.Message {
     /// For generated code.
     var _content: _MessageContent<_Fields> { get set }
@@ -19,13 +19,13 @@ public typealias Message = SwiftProtobufMessage
 public typealias Enum = SwiftProtobufEnum
 
 extension SwiftProtobufMessage {
-    /// A new message, made by `populate`.
+    /// A new message. `populate` sets its fields.
     @inlinable public static func with<Failure: Error>(
         _ populate: (inout Self) throws(Failure) -> Void
     ) throws(Failure) -> Self {
         var message = Self()
         try populate(&message)
-        // Now, because the first use would have to make a copy.
+        // Done now, because the first use would otherwise have to make a copy.
         if !message._content.unsettled.isEmpty { message._content.settle() }
         return message
     }

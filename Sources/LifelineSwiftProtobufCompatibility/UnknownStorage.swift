@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The encoded fields of a message that its type does not know.
 public struct UnknownStorage: Hashable, Sendable {
-    /// The fields with their tags, as they stood in the input.
+    /// The fields with their tags, as they were in the input.
     public let data: Data
 
     /// No fields.

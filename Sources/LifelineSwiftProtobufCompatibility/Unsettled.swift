@@ -2,15 +2,15 @@ public import CLifelineMessages
 public import LifelineMessages
 internal import Synchronization
 
-// Nothing here is generic over the type of the message: looking generic types up took a third of the time of building a
-// small message.
+// Nothing here is generic over the type of the message: looking up generic types took a third of the time for building
+// a small message.
 
 /// The values of fields that are not in the struct of a message yet: see `_MessageContent`.
 @usableFromInline @frozen struct Unsettled: @unchecked Sendable {
-    // @unchecked Sendable, because `storage` is written to only while this has the one reference to it, and the copy in
-    // it is behind a lock.
+    // @unchecked Sendable, because `storage` is written to only while this has the only reference to it, and a lock
+    // protects the copy in it.
 
-    /// Nil, or the same object only for messages with the same content.
+    /// Nil if nothing is unsettled. Messages that share an object have the same content.
     @usableFromInline var storage: Storage?
 
     @inlinable init() { storage = nil }
@@ -29,12 +29,12 @@ internal import Synchronization
 // MARK: - Values
 
 extension Unsettled {
-    /// The value of a field, to be read.
+    /// The value of a field, for reading.
     @inlinable func value<Value>(at index: Int) -> Value? {
         isEmpty ? nil : existingField(at: index, as: Value.self)?.value
     }
 
-    /// The object with the value of a field, for a change of the value. Nil if the field has none here.
+    /// The object with the value of a field, for changing the value. Nil if the field has none here.
     @inlinable mutating func fieldToChange<Value>(at index: Int, as: Value.Type) -> UnsettledField<Value>? {
         if isEmpty { return nil }
         makeUnique()
@@ -52,7 +52,7 @@ extension Unsettled {
     /// The unsettled values of a submessage, for reading.
     @usableFromInline func part(at index: Int) -> Unsettled { value(at: index) ?? Unsettled() }
 
-    /// Takes what is unsettled in a submessage.
+    /// Takes the unsettled values of a submessage.
     @usableFromInline mutating func takePart(at index: Int) -> Unsettled {
         var part = Unsettled()
         if let field = fieldToChange(at: index, as: Unsettled.self) { swap(&field.value, &part) }
@@ -70,7 +70,7 @@ extension Unsettled {
         storage?.fields.removeAll { $0.index == index }
     }
 
-    /// Prepares for a change of the message: others may have the same values, and a copy is no longer one.
+    /// Prepares for a change of the message. Others may have the same values, and the copy becomes outdated.
     @usableFromInline mutating func makeUnique() {
         guard storage != nil else { return }
         if isKnownUniquelyReferenced(&storage) {
@@ -92,7 +92,7 @@ extension Unsettled {
         for field in settled.fields { (isUnique ? field : field.copy()).settle(in: &message) }
     }
 
-    /// Stores what is unsettled in submessages.
+    /// Stores the unsettled values of submessages.
     mutating func settleMessages(in message: inout _UntypedReference) {
         makeUnique()
         guard let storage else { return }
@@ -100,7 +100,7 @@ extension Unsettled {
         storage.fields.removeAll(where: \.isMessage)
     }
 
-    /// Replaces `message`, whose values these are, by a copy that has them all.
+    /// Replaces `message`, which has these values, by a copy with all of them.
     func settleCopy(_ message: inout _UntypedReference) {
         guard let storage else { return }
         storage.copy.withLock { copy in
@@ -116,10 +116,10 @@ extension Unsettled {
 
 /// The value of a field that is not in the struct yet.
 @usableFromInline class AnyUnsettledField {
-    /// In the message's table.
+    /// The index in the message's table.
     @usableFromInline let index: Int
     fileprivate let table: UnsafePointer<_MessageTable>
-    /// Whether the value is what is unsettled in a submessage, and not a list.
+    /// Whether the value is the unsettled values of a submessage, and not a list.
     fileprivate let isMessage: Bool
 
     @usableFromInline init(in index: Int, of table: UnsafePointer<_MessageTable>, isMessage: Bool) {
@@ -128,7 +128,7 @@ extension Unsettled {
         self.isMessage = isMessage
     }
 
-    /// Stores the value in the struct, and leaves none.
+    /// Stores the value in the struct, and removes it here.
     func settle(in message: inout _UntypedReference) {}
     func copy() -> AnyUnsettledField { self }
 }

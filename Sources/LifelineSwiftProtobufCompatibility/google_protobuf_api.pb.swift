@@ -90,7 +90,7 @@ public struct Google_Protobuf_Api: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
-    /// Forgets `sourceContext`; it then reads as its default.
+    /// Clears `sourceContext`. It then reads as its default.
     public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// Included interfaces. See [Mixin][].

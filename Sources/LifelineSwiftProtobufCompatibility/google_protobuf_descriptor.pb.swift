@@ -151,7 +151,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -166,7 +166,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `package` is set.
     public var hasPackage: Bool { _content.message.pointee.has_package != 0 }
-    /// Forgets `package`; it then reads as its default.
+    /// Clears `package`. It then reads as its default.
     public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
     public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -283,7 +283,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// This field contains optional information about the original source code.
@@ -297,7 +297,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `sourceCodeInfo` is set.
     public var hasSourceCodeInfo: Bool { _content.message.pointee.source_code_info != nil }
-    /// Forgets `sourceCodeInfo`; it then reads as its default.
+    /// Clears `sourceCodeInfo`. It then reads as its default.
     public mutating func clearSourceCodeInfo() { _content.presence.mutableFields(as: Self._table).pointee.source_code_info = nil }
 
     /// The syntax of the proto file.
@@ -313,7 +313,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `syntax` is set.
     public var hasSyntax: Bool { _content.message.pointee.has_syntax != 0 }
-    /// Forgets `syntax`; it then reads as its default.
+    /// Clears `syntax`. It then reads as its default.
     public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
     /// Calls `body` with the text of `syntax`, without a copy.
     public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -335,7 +335,7 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `edition` is set.
     public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
-    /// Forgets `edition`; it then reads as its default.
+    /// Clears `edition`. It then reads as its default.
     public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorProto
@@ -358,7 +358,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -439,7 +439,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public var reservedRange: [Google_Protobuf_DescriptorProto.ReservedRange] {
@@ -479,7 +479,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
     }
     /// Whether `visibility` is set.
     public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
-    /// Forgets `visibility`; it then reads as its default.
+    /// Clears `visibility`. It then reads as its default.
     public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
     public struct ExtensionRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
@@ -494,7 +494,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         }
         /// Whether `start` is set.
         public var hasStart: Bool { _content.message.pointee.has_start != 0 }
-        /// Forgets `start`; it then reads as its default.
+        /// Clears `start`. It then reads as its default.
         public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
@@ -508,7 +508,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public var options: Google_Protobuf_ExtensionRangeOptions {
@@ -518,7 +518,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         }
         /// Whether `options` is set.
         public var hasOptions: Bool { _content.message.pointee.options != nil }
-        /// Forgets `options`; it then reads as its default.
+        /// Clears `options`. It then reads as its default.
         public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ExtensionRangeX584d91b8
@@ -548,7 +548,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         }
         /// Whether `start` is set.
         public var hasStart: Bool { _content.message.pointee.has_start != 0 }
-        /// Forgets `start`; it then reads as its default.
+        /// Clears `start`. It then reads as its default.
         public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
@@ -562,7 +562,7 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ReservedRangeXe8066c2b
@@ -628,7 +628,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The verification state of the range.
@@ -644,7 +644,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
     }
     /// Whether `verification` is set.
     public var hasVerification: Bool { _content.message.pointee.has_verification != 0 }
-    /// Forgets `verification`; it then reads as its default.
+    /// Clears `verification`. It then reads as its default.
     public mutating func clearVerification() { _mutableFields().pointee.has_verification = 0 }
 
     /// The verification state of the extension range.
@@ -685,7 +685,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         }
         /// Whether `number` is set.
         public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
-        /// Forgets `number`; it then reads as its default.
+        /// Clears `number`. It then reads as its default.
         public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         /// The fully-qualified name of the extension field. There must be a leading
@@ -696,7 +696,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         }
         /// Whether `fullName` is set.
         public var hasFullName: Bool { _content.message.pointee.has_full_name != 0 }
-        /// Forgets `fullName`; it then reads as its default.
+        /// Clears `fullName`. It then reads as its default.
         public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
         /// Calls `body` with the text of `fullName`, without a copy.
         public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -713,7 +713,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         }
         /// Whether `type` is set.
         public var hasType: Bool { _content.message.pointee.has_type_3 != 0 }
-        /// Forgets `type`; it then reads as its default.
+        /// Clears `type`. It then reads as its default.
         public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
         /// Calls `body` with the text of `type`, without a copy.
         public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -734,7 +734,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         }
         /// Whether `reserved` is set.
         public var hasReserved: Bool { _content.message.pointee.has_reserved != 0 }
-        /// Forgets `reserved`; it then reads as its default.
+        /// Clears `reserved`. It then reads as its default.
         public mutating func clearReserved() { _mutableFields().pointee.has_reserved = 0 }
 
         /// If true, indicates that the extension must be defined as repeated.
@@ -749,7 +749,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         }
         /// Whether `repeated` is set.
         public var hasRepeated: Bool { _content.message.pointee.has_repeated != 0 }
-        /// Forgets `repeated`; it then reads as its default.
+        /// Clears `repeated`. It then reads as its default.
         public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions__DeclarationX04be424b
@@ -784,7 +784,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -802,7 +802,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `number` is set.
     public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
-    /// Forgets `number`; it then reads as its default.
+    /// Clears `number`. It then reads as its default.
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var label: Google_Protobuf_FieldDescriptorProto.Label {
@@ -815,7 +815,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `label` is set.
     public var hasLabel: Bool { _content.message.pointee.has_label != 0 }
-    /// Forgets `label`; it then reads as its default.
+    /// Clears `label`. It then reads as its default.
     public mutating func clearLabel() { _mutableFields().pointee.has_label = 0 }
 
     /// If type_name is set, this need not be set.  If both this and type_name
@@ -830,7 +830,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `type` is set.
     public var hasType: Bool { _content.message.pointee.has_type_5 != 0 }
-    /// Forgets `type`; it then reads as its default.
+    /// Clears `type`. It then reads as its default.
     public mutating func clearType() { _mutableFields().pointee.has_type_5 = 0 }
 
     /// For message and enum types, this is the name of the type.  If the name
@@ -844,7 +844,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `typeName` is set.
     public var hasTypeName: Bool { _content.message.pointee.has_type_name != 0 }
-    /// Forgets `typeName`; it then reads as its default.
+    /// Clears `typeName`. It then reads as its default.
     public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
     /// Calls `body` with the text of `typeName`, without a copy.
     public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -860,7 +860,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `extendee` is set.
     public var hasExtendee: Bool { _content.message.pointee.has_extendee != 0 }
-    /// Forgets `extendee`; it then reads as its default.
+    /// Clears `extendee`. It then reads as its default.
     public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
     /// Calls `body` with the text of `extendee`, without a copy.
     public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -878,7 +878,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `defaultValue` is set.
     public var hasDefaultValue: Bool { _content.message.pointee.has_default_value != 0 }
-    /// Forgets `defaultValue`; it then reads as its default.
+    /// Clears `defaultValue`. It then reads as its default.
     public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -898,7 +898,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `oneofIndex` is set.
     public var hasOneofIndex: Bool { _content.message.pointee.has_oneof_index != 0 }
-    /// Forgets `oneofIndex`; it then reads as its default.
+    /// Clears `oneofIndex`. It then reads as its default.
     public mutating func clearOneofIndex() { _mutableFields().pointee.has_oneof_index = 0 }
 
     /// JSON name of this field. The value is set by protocol compiler. If the
@@ -911,7 +911,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `jsonName` is set.
     public var hasJsonName: Bool { _content.message.pointee.has_json_name != 0 }
-    /// Forgets `jsonName`; it then reads as its default.
+    /// Clears `jsonName`. It then reads as its default.
     public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
     /// Calls `body` with the text of `jsonName`, without a copy.
     public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -926,7 +926,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// If true, this is a proto3 "optional". When a proto3 field is optional, it
@@ -960,7 +960,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `proto3Optional` is set.
     public var hasProto3Optional: Bool { _content.message.pointee.has_proto3_optional != 0 }
-    /// Forgets `proto3Optional`; it then reads as its default.
+    /// Clears `proto3Optional`. It then reads as its default.
     public mutating func clearProto3Optional() { _mutableFields().pointee.has_proto3_optional = 0 }
 
     public enum TypeEnum: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
@@ -1101,7 +1101,7 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1116,7 +1116,7 @@ public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompati
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofDescriptorProto
@@ -1139,7 +1139,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1165,7 +1165,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// Range of reserved numeric values. Reserved numeric values may not be used
@@ -1211,7 +1211,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     }
     /// Whether `visibility` is set.
     public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
-    /// Forgets `visibility`; it then reads as its default.
+    /// Clears `visibility`. It then reads as its default.
     public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
     /// Range of reserved numeric values. Reserved values may not be used by
@@ -1232,7 +1232,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
         }
         /// Whether `start` is set.
         public var hasStart: Bool { _content.message.pointee.has_start != 0 }
-        /// Forgets `start`; it then reads as its default.
+        /// Clears `start`. It then reads as its default.
         public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Inclusive.
@@ -1246,7 +1246,7 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto__EnumReservedRangeX95360ce7
@@ -1281,7 +1281,7 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCom
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1299,7 +1299,7 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCom
     }
     /// Whether `number` is set.
     public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
-    /// Forgets `number`; it then reads as its default.
+    /// Clears `number`. It then reads as its default.
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var options: Google_Protobuf_EnumValueOptions {
@@ -1309,7 +1309,7 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCom
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueDescriptorProto
@@ -1332,7 +1332,7 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompa
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1358,7 +1358,7 @@ public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompa
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceDescriptorProto
@@ -1381,7 +1381,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     }
     /// Whether `name` is set.
     public var hasName: Bool { _content.message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1397,7 +1397,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     }
     /// Whether `inputType` is set.
     public var hasInputType: Bool { _content.message.pointee.has_input_type != 0 }
-    /// Forgets `inputType`; it then reads as its default.
+    /// Clears `inputType`. It then reads as its default.
     public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
     /// Calls `body` with the text of `inputType`, without a copy.
     public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1411,7 +1411,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     }
     /// Whether `outputType` is set.
     public var hasOutputType: Bool { _content.message.pointee.has_output_type != 0 }
-    /// Forgets `outputType`; it then reads as its default.
+    /// Clears `outputType`. It then reads as its default.
     public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
     /// Calls `body` with the text of `outputType`, without a copy.
     public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1426,7 +1426,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     }
     /// Whether `options` is set.
     public var hasOptions: Bool { _content.message.pointee.options != nil }
-    /// Forgets `options`; it then reads as its default.
+    /// Clears `options`. It then reads as its default.
     public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// Identifies if client streams multiple client messages
@@ -1440,7 +1440,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     }
     /// Whether `clientStreaming` is set.
     public var hasClientStreaming: Bool { _content.message.pointee.has_client_streaming != 0 }
-    /// Forgets `clientStreaming`; it then reads as its default.
+    /// Clears `clientStreaming`. It then reads as its default.
     public mutating func clearClientStreaming() { _mutableFields().pointee.has_client_streaming = 0 }
 
     /// Identifies if server streams multiple server messages
@@ -1454,7 +1454,7 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
     }
     /// Whether `serverStreaming` is set.
     public var hasServerStreaming: Bool { _content.message.pointee.has_server_streaming != 0 }
-    /// Forgets `serverStreaming`; it then reads as its default.
+    /// Clears `serverStreaming`. It then reads as its default.
     public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodDescriptorProto
@@ -1480,7 +1480,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `javaPackage` is set.
     public var hasJavaPackage: Bool { _content.message.pointee.has_java_package != 0 }
-    /// Forgets `javaPackage`; it then reads as its default.
+    /// Clears `javaPackage`. It then reads as its default.
     public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
     /// Calls `body` with the text of `javaPackage`, without a copy.
     public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1499,7 +1499,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `javaOuterClassname` is set.
     public var hasJavaOuterClassname: Bool { _content.message.pointee.has_java_outer_classname != 0 }
-    /// Forgets `javaOuterClassname`; it then reads as its default.
+    /// Clears `javaOuterClassname`. It then reads as its default.
     public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
     /// Calls `body` with the text of `javaOuterClassname`, without a copy.
     public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1523,7 +1523,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `javaMultipleFiles` is set.
     public var hasJavaMultipleFiles: Bool { _content.message.pointee.has_java_multiple_files != 0 }
-    /// Forgets `javaMultipleFiles`; it then reads as its default.
+    /// Clears `javaMultipleFiles`. It then reads as its default.
     public mutating func clearJavaMultipleFiles() { _mutableFields().pointee.has_java_multiple_files = 0 }
 
     /// This option does nothing.
@@ -1539,7 +1539,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `javaGenerateEqualsAndHash` is set.
     public var hasJavaGenerateEqualsAndHash: Bool { _content.message.pointee.has_java_generate_equals_and_hash != 0 }
-    /// Forgets `javaGenerateEqualsAndHash`; it then reads as its default.
+    /// Clears `javaGenerateEqualsAndHash`. It then reads as its default.
     public mutating func clearJavaGenerateEqualsAndHash() { _mutableFields().pointee.has_java_generate_equals_and_hash = 0 }
 
     /// A proto2 file can set this to true to opt in to UTF-8 checking for Java,
@@ -1562,7 +1562,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `javaStringCheckUtf8` is set.
     public var hasJavaStringCheckUtf8: Bool { _content.message.pointee.has_java_string_check_utf8 != 0 }
-    /// Forgets `javaStringCheckUtf8`; it then reads as its default.
+    /// Clears `javaStringCheckUtf8`. It then reads as its default.
     public mutating func clearJavaStringCheckUtf8() { _mutableFields().pointee.has_java_string_check_utf8 = 0 }
 
     public var optimizeFor: Google_Protobuf_FileOptions.OptimizeMode {
@@ -1575,7 +1575,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `optimizeFor` is set.
     public var hasOptimizeFor: Bool { _content.message.pointee.has_optimize_for != 0 }
-    /// Forgets `optimizeFor`; it then reads as its default.
+    /// Clears `optimizeFor`. It then reads as its default.
     public mutating func clearOptimizeFor() { _mutableFields().pointee.has_optimize_for = 0 }
 
     /// Sets the Go package where structs generated from this .proto will be
@@ -1589,7 +1589,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `goPackage` is set.
     public var hasGoPackage: Bool { _content.message.pointee.has_go_package != 0 }
-    /// Forgets `goPackage`; it then reads as its default.
+    /// Clears `goPackage`. It then reads as its default.
     public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
     /// Calls `body` with the text of `goPackage`, without a copy.
     public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1617,7 +1617,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `ccGenericServices` is set.
     public var hasCcGenericServices: Bool { _content.message.pointee.has_cc_generic_services != 0 }
-    /// Forgets `ccGenericServices`; it then reads as its default.
+    /// Clears `ccGenericServices`. It then reads as its default.
     public mutating func clearCcGenericServices() { _mutableFields().pointee.has_cc_generic_services = 0 }
 
     public var javaGenericServices: Bool {
@@ -1630,7 +1630,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `javaGenericServices` is set.
     public var hasJavaGenericServices: Bool { _content.message.pointee.has_java_generic_services != 0 }
-    /// Forgets `javaGenericServices`; it then reads as its default.
+    /// Clears `javaGenericServices`. It then reads as its default.
     public mutating func clearJavaGenericServices() { _mutableFields().pointee.has_java_generic_services = 0 }
 
     public var pyGenericServices: Bool {
@@ -1643,7 +1643,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `pyGenericServices` is set.
     public var hasPyGenericServices: Bool { _content.message.pointee.has_py_generic_services != 0 }
-    /// Forgets `pyGenericServices`; it then reads as its default.
+    /// Clears `pyGenericServices`. It then reads as its default.
     public mutating func clearPyGenericServices() { _mutableFields().pointee.has_py_generic_services = 0 }
 
     /// Is this file deprecated?
@@ -1660,7 +1660,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enables the use of arenas for the proto messages in this file. This applies
@@ -1675,7 +1675,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `ccEnableArenas` is set.
     public var hasCcEnableArenas: Bool { _content.message.pointee.has_cc_enable_arenas != 0 }
-    /// Forgets `ccEnableArenas`; it then reads as its default.
+    /// Clears `ccEnableArenas`. It then reads as its default.
     public mutating func clearCcEnableArenas() { _mutableFields().pointee.has_cc_enable_arenas = 0 }
 
     /// Sets the objective c class prefix which is prepended to all objective c
@@ -1686,7 +1686,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `objcClassPrefix` is set.
     public var hasObjcClassPrefix: Bool { _content.message.pointee.has_objc_class_prefix != 0 }
-    /// Forgets `objcClassPrefix`; it then reads as its default.
+    /// Clears `objcClassPrefix`. It then reads as its default.
     public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
     /// Calls `body` with the text of `objcClassPrefix`, without a copy.
     public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1701,7 +1701,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `csharpNamespace` is set.
     public var hasCsharpNamespace: Bool { _content.message.pointee.has_csharp_namespace != 0 }
-    /// Forgets `csharpNamespace`; it then reads as its default.
+    /// Clears `csharpNamespace`. It then reads as its default.
     public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
     /// Calls `body` with the text of `csharpNamespace`, without a copy.
     public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1719,7 +1719,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `swiftPrefix` is set.
     public var hasSwiftPrefix: Bool { _content.message.pointee.has_swift_prefix != 0 }
-    /// Forgets `swiftPrefix`; it then reads as its default.
+    /// Clears `swiftPrefix`. It then reads as its default.
     public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
     /// Calls `body` with the text of `swiftPrefix`, without a copy.
     public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1735,7 +1735,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `phpClassPrefix` is set.
     public var hasPhpClassPrefix: Bool { _content.message.pointee.has_php_class_prefix != 0 }
-    /// Forgets `phpClassPrefix`; it then reads as its default.
+    /// Clears `phpClassPrefix`. It then reads as its default.
     public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
     /// Calls `body` with the text of `phpClassPrefix`, without a copy.
     public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1752,7 +1752,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `phpNamespace` is set.
     public var hasPhpNamespace: Bool { _content.message.pointee.has_php_namespace != 0 }
-    /// Forgets `phpNamespace`; it then reads as its default.
+    /// Clears `phpNamespace`. It then reads as its default.
     public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
     /// Calls `body` with the text of `phpNamespace`, without a copy.
     public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1769,7 +1769,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `phpMetadataNamespace` is set.
     public var hasPhpMetadataNamespace: Bool { _content.message.pointee.has_php_metadata_namespace != 0 }
-    /// Forgets `phpMetadataNamespace`; it then reads as its default.
+    /// Clears `phpMetadataNamespace`. It then reads as its default.
     public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
     /// Calls `body` with the text of `phpMetadataNamespace`, without a copy.
     public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1786,7 +1786,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `rubyPackage` is set.
     public var hasRubyPackage: Bool { _content.message.pointee.has_ruby_package != 0 }
-    /// Forgets `rubyPackage`; it then reads as its default.
+    /// Clears `rubyPackage`. It then reads as its default.
     public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
     /// Calls `body` with the text of `rubyPackage`, without a copy.
     public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1805,7 +1805,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here.
@@ -1895,7 +1895,7 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `messageSetWireFormat` is set.
     public var hasMessageSetWireFormat: Bool { _content.message.pointee.has_message_set_wire_format != 0 }
-    /// Forgets `messageSetWireFormat`; it then reads as its default.
+    /// Clears `messageSetWireFormat`. It then reads as its default.
     public mutating func clearMessageSetWireFormat() { _mutableFields().pointee.has_message_set_wire_format = 0 }
 
     /// Disables the generation of the standard "descriptor()" accessor, which can
@@ -1911,7 +1911,7 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `noStandardDescriptorAccessor` is set.
     public var hasNoStandardDescriptorAccessor: Bool { _content.message.pointee.has_no_standard_descriptor_accessor != 0 }
-    /// Forgets `noStandardDescriptorAccessor`; it then reads as its default.
+    /// Clears `noStandardDescriptorAccessor`. It then reads as its default.
     public mutating func clearNoStandardDescriptorAccessor() { _mutableFields().pointee.has_no_standard_descriptor_accessor = 0 }
 
     /// Is this message deprecated?
@@ -1928,7 +1928,7 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Whether the message is an automatically generated map entry type for the
@@ -1962,7 +1962,7 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `mapEntry` is set.
     public var hasMapEntry: Bool { _content.message.pointee.has_map_entry != 0 }
-    /// Forgets `mapEntry`; it then reads as its default.
+    /// Clears `mapEntry`. It then reads as its default.
     public mutating func clearMapEntry() { _mutableFields().pointee.has_map_entry = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
@@ -1987,7 +1987,7 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
     public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
-    /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
+    /// Clears `deprecatedLegacyJsonFieldConflicts`. It then reads as its default.
     public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
@@ -2001,7 +2001,7 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2047,7 +2047,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `ctype` is set.
     public var hasCtype: Bool { _content.message.pointee.has_ctype != 0 }
-    /// Forgets `ctype`; it then reads as its default.
+    /// Clears `ctype`. It then reads as its default.
     public mutating func clearCtype() { _mutableFields().pointee.has_ctype = 0 }
 
     /// The packed option can be enabled for repeated primitive fields to enable
@@ -2067,7 +2067,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `packed` is set.
     public var hasPacked: Bool { _content.message.pointee.has_packed != 0 }
-    /// Forgets `packed`; it then reads as its default.
+    /// Clears `packed`. It then reads as its default.
     public mutating func clearPacked() { _mutableFields().pointee.has_packed = 0 }
 
     /// The jstype option determines the JavaScript type used for values of the
@@ -2091,7 +2091,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `jstype` is set.
     public var hasJstype: Bool { _content.message.pointee.has_jstype != 0 }
-    /// Forgets `jstype`; it then reads as its default.
+    /// Clears `jstype`. It then reads as its default.
     public mutating func clearJstype() { _mutableFields().pointee.has_jstype = 0 }
 
     /// Should this field be parsed lazily?  Lazy applies only to message-type
@@ -2126,7 +2126,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `lazy` is set.
     public var hasLazy: Bool { _content.message.pointee.has_lazy != 0 }
-    /// Forgets `lazy`; it then reads as its default.
+    /// Clears `lazy`. It then reads as its default.
     public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
 
     /// unverified_lazy does no correctness checks on the byte stream. This should
@@ -2142,7 +2142,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `unverifiedLazy` is set.
     public var hasUnverifiedLazy: Bool { _content.message.pointee.has_unverified_lazy != 0 }
-    /// Forgets `unverifiedLazy`; it then reads as its default.
+    /// Clears `unverifiedLazy`. It then reads as its default.
     public mutating func clearUnverifiedLazy() { _mutableFields().pointee.has_unverified_lazy = 0 }
 
     /// Is this field deprecated?
@@ -2159,7 +2159,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// DEPRECATED. DO NOT USE!
@@ -2176,7 +2176,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `weak` is set.
     public var hasWeak: Bool { _content.message.pointee.has_weak != 0 }
-    /// Forgets `weak`; it then reads as its default.
+    /// Clears `weak`. It then reads as its default.
     public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
 
     /// Indicate that the field value should not be printed out when using debug
@@ -2191,7 +2191,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `debugRedact` is set.
     public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
-    /// Forgets `debugRedact`; it then reads as its default.
+    /// Clears `debugRedact`. It then reads as its default.
     public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
     public var retention: Google_Protobuf_FieldOptions.OptionRetention {
@@ -2204,7 +2204,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `retention` is set.
     public var hasRetention: Bool { _content.message.pointee.has_retention != 0 }
-    /// Forgets `retention`; it then reads as its default.
+    /// Clears `retention`. It then reads as its default.
     public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
 
     public var targets: [Google_Protobuf_FieldOptions.OptionTargetType] {
@@ -2240,7 +2240,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
@@ -2250,7 +2250,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `featureSupport` is set.
     public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
-    /// Forgets `featureSupport`; it then reads as its default.
+    /// Clears `featureSupport`. It then reads as its default.
     public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2420,7 +2420,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `edition` is set.
         public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
-        /// Forgets `edition`; it then reads as its default.
+        /// Clears `edition`. It then reads as its default.
         public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Textproto value.
@@ -2430,7 +2430,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `value` is set.
         public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-        /// Forgets `value`; it then reads as its default.
+        /// Clears `value`. It then reads as its default.
         public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
         /// Calls `body` with the text of `value`, without a copy.
         public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2465,7 +2465,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `editionIntroduced` is set.
         public var hasEditionIntroduced: Bool { _content.message.pointee.has_edition_introduced != 0 }
-        /// Forgets `editionIntroduced`; it then reads as its default.
+        /// Clears `editionIntroduced`. It then reads as its default.
         public mutating func clearEditionIntroduced() { _mutableFields().pointee.has_edition_introduced = 0 }
 
         /// The edition this feature becomes deprecated in.  Using this after this
@@ -2480,7 +2480,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `editionDeprecated` is set.
         public var hasEditionDeprecated: Bool { _content.message.pointee.has_edition_deprecated != 0 }
-        /// Forgets `editionDeprecated`; it then reads as its default.
+        /// Clears `editionDeprecated`. It then reads as its default.
         public mutating func clearEditionDeprecated() { _mutableFields().pointee.has_edition_deprecated = 0 }
 
         /// The deprecation warning text if this feature is used after the edition it
@@ -2491,7 +2491,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `deprecationWarning` is set.
         public var hasDeprecationWarning: Bool { _content.message.pointee.has_deprecation_warning != 0 }
-        /// Forgets `deprecationWarning`; it then reads as its default.
+        /// Clears `deprecationWarning`. It then reads as its default.
         public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
         /// Calls `body` with the text of `deprecationWarning`, without a copy.
         public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2512,7 +2512,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `editionRemoved` is set.
         public var hasEditionRemoved: Bool { _content.message.pointee.has_edition_removed != 0 }
-        /// Forgets `editionRemoved`; it then reads as its default.
+        /// Clears `editionRemoved`. It then reads as its default.
         public mutating func clearEditionRemoved() { _mutableFields().pointee.has_edition_removed = 0 }
 
         /// The removal error text if this feature is used after the edition it was
@@ -2523,7 +2523,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
         /// Whether `removalError` is set.
         public var hasRemovalError: Bool { _content.message.pointee.has_removal_error != 0 }
-        /// Forgets `removalError`; it then reads as its default.
+        /// Clears `removalError`. It then reads as its default.
         public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
         /// Calls `body` with the text of `removalError`, without a copy.
         public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2567,7 +2567,7 @@ public struct Google_Protobuf_OneofOptions: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2608,7 +2608,7 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `allowAlias` is set.
     public var hasAllowAlias: Bool { _content.message.pointee.has_allow_alias != 0 }
-    /// Forgets `allowAlias`; it then reads as its default.
+    /// Clears `allowAlias`. It then reads as its default.
     public mutating func clearAllowAlias() { _mutableFields().pointee.has_allow_alias = 0 }
 
     /// Is this enum deprecated?
@@ -2625,7 +2625,7 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
@@ -2646,7 +2646,7 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
     public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
-    /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
+    /// Clears `deprecatedLegacyJsonFieldConflicts`. It then reads as its default.
     public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
@@ -2660,7 +2660,7 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2703,7 +2703,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Any features defined in the specific edition.
@@ -2717,7 +2717,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// Indicate that fields annotated with this enum value should not be printed
@@ -2733,7 +2733,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
     }
     /// Whether `debugRedact` is set.
     public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
-    /// Forgets `debugRedact`; it then reads as its default.
+    /// Clears `debugRedact`. It then reads as its default.
     public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
     /// Information about the support window of a feature value.
@@ -2744,7 +2744,7 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
     }
     /// Whether `featureSupport` is set.
     public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
-    /// Forgets `featureSupport`; it then reads as its default.
+    /// Clears `featureSupport`. It then reads as its default.
     public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2784,7 +2784,7 @@ public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// Is this service deprecated?
@@ -2801,7 +2801,7 @@ public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2844,7 +2844,7 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
     }
     /// Whether `deprecated` is set.
     public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
-    /// Forgets `deprecated`; it then reads as its default.
+    /// Clears `deprecated`. It then reads as its default.
     public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     public var idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel {
@@ -2857,7 +2857,7 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
     }
     /// Whether `idempotencyLevel` is set.
     public var hasIdempotencyLevel: Bool { _content.message.pointee.has_idempotency_level != 0 }
-    /// Forgets `idempotencyLevel`; it then reads as its default.
+    /// Clears `idempotencyLevel`. It then reads as its default.
     public mutating func clearIdempotencyLevel() { _mutableFields().pointee.has_idempotency_level = 0 }
 
     /// Any features defined in the specific edition.
@@ -2871,7 +2871,7 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
     }
     /// Whether `features` is set.
     public var hasFeatures: Bool { _content.message.pointee.features != nil }
-    /// Forgets `features`; it then reads as its default.
+    /// Clears `features`. It then reads as its default.
     public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
@@ -2957,7 +2957,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     }
     /// Whether `identifierValue` is set.
     public var hasIdentifierValue: Bool { _content.message.pointee.has_identifier_value != 0 }
-    /// Forgets `identifierValue`; it then reads as its default.
+    /// Clears `identifierValue`. It then reads as its default.
     public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
     /// Calls `body` with the text of `identifierValue`, without a copy.
     public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -2975,7 +2975,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     }
     /// Whether `positiveIntValue` is set.
     public var hasPositiveIntValue: Bool { _content.message.pointee.has_positive_int_value != 0 }
-    /// Forgets `positiveIntValue`; it then reads as its default.
+    /// Clears `positiveIntValue`. It then reads as its default.
     public mutating func clearPositiveIntValue() { _mutableFields().pointee.has_positive_int_value = 0 }
 
     public var negativeIntValue: Int64 {
@@ -2988,7 +2988,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     }
     /// Whether `negativeIntValue` is set.
     public var hasNegativeIntValue: Bool { _content.message.pointee.has_negative_int_value != 0 }
-    /// Forgets `negativeIntValue`; it then reads as its default.
+    /// Clears `negativeIntValue`. It then reads as its default.
     public mutating func clearNegativeIntValue() { _mutableFields().pointee.has_negative_int_value = 0 }
 
     public var doubleValue: Double {
@@ -3001,7 +3001,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     }
     /// Whether `doubleValue` is set.
     public var hasDoubleValue: Bool { _content.message.pointee.has_double_value != 0 }
-    /// Forgets `doubleValue`; it then reads as its default.
+    /// Clears `doubleValue`. It then reads as its default.
     public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
 
     public var stringValue: Data {
@@ -3010,7 +3010,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     }
     /// Whether `stringValue` is set.
     public var hasStringValue: Bool { _content.message.pointee.has_string_value != 0 }
-    /// Forgets `stringValue`; it then reads as its default.
+    /// Clears `stringValue`. It then reads as its default.
     public mutating func clearStringValue() { _mutableFields().pointee.has_string_value = 0 }
     /// Calls `body` with the bytes of `stringValue`, without a copy.
     public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3024,7 +3024,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     }
     /// Whether `aggregateValue` is set.
     public var hasAggregateValue: Bool { _content.message.pointee.has_aggregate_value != 0 }
-    /// Forgets `aggregateValue`; it then reads as its default.
+    /// Clears `aggregateValue`. It then reads as its default.
     public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
     /// Calls `body` with the text of `aggregateValue`, without a copy.
     public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3044,7 +3044,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         }
         /// Whether `namePart` is set.
         public var hasNamePart: Bool { _content.message.pointee.has_name_part != 0 }
-        /// Forgets `namePart`; it then reads as its default.
+        /// Clears `namePart`. It then reads as its default.
         public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
         /// Calls `body` with the text of `namePart`, without a copy.
         public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3062,7 +3062,7 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         }
         /// Whether `isExtension` is set.
         public var hasIsExtension: Bool { _content.message.pointee.has_is_extension != 0 }
-        /// Forgets `isExtension`; it then reads as its default.
+        /// Clears `isExtension`. It then reads as its default.
         public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf
@@ -3106,7 +3106,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `fieldPresence` is set.
     public var hasFieldPresence: Bool { _content.message.pointee.has_field_presence != 0 }
-    /// Forgets `fieldPresence`; it then reads as its default.
+    /// Clears `fieldPresence`. It then reads as its default.
     public mutating func clearFieldPresence() { _mutableFields().pointee.has_field_presence = 0 }
 
     public var enumType: Google_Protobuf_FeatureSet.EnumType {
@@ -3119,7 +3119,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `enumType` is set.
     public var hasEnumType: Bool { _content.message.pointee.has_enum_type != 0 }
-    /// Forgets `enumType`; it then reads as its default.
+    /// Clears `enumType`. It then reads as its default.
     public mutating func clearEnumType() { _mutableFields().pointee.has_enum_type = 0 }
 
     public var repeatedFieldEncoding: Google_Protobuf_FeatureSet.RepeatedFieldEncoding {
@@ -3132,7 +3132,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `repeatedFieldEncoding` is set.
     public var hasRepeatedFieldEncoding: Bool { _content.message.pointee.has_repeated_field_encoding != 0 }
-    /// Forgets `repeatedFieldEncoding`; it then reads as its default.
+    /// Clears `repeatedFieldEncoding`. It then reads as its default.
     public mutating func clearRepeatedFieldEncoding() { _mutableFields().pointee.has_repeated_field_encoding = 0 }
 
     public var utf8Validation: Google_Protobuf_FeatureSet.Utf8Validation {
@@ -3145,7 +3145,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `utf8Validation` is set.
     public var hasUtf8Validation: Bool { _content.message.pointee.has_utf8_validation != 0 }
-    /// Forgets `utf8Validation`; it then reads as its default.
+    /// Clears `utf8Validation`. It then reads as its default.
     public mutating func clearUtf8Validation() { _mutableFields().pointee.has_utf8_validation = 0 }
 
     public var messageEncoding: Google_Protobuf_FeatureSet.MessageEncoding {
@@ -3158,7 +3158,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `messageEncoding` is set.
     public var hasMessageEncoding: Bool { _content.message.pointee.has_message_encoding != 0 }
-    /// Forgets `messageEncoding`; it then reads as its default.
+    /// Clears `messageEncoding`. It then reads as its default.
     public mutating func clearMessageEncoding() { _mutableFields().pointee.has_message_encoding = 0 }
 
     public var jsonFormat: Google_Protobuf_FeatureSet.JsonFormat {
@@ -3171,7 +3171,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `jsonFormat` is set.
     public var hasJsonFormat: Bool { _content.message.pointee.has_json_format != 0 }
-    /// Forgets `jsonFormat`; it then reads as its default.
+    /// Clears `jsonFormat`. It then reads as its default.
     public mutating func clearJsonFormat() { _mutableFields().pointee.has_json_format = 0 }
 
     public var enforceNamingStyle: Google_Protobuf_FeatureSet.EnforceNamingStyle {
@@ -3184,7 +3184,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `enforceNamingStyle` is set.
     public var hasEnforceNamingStyle: Bool { _content.message.pointee.has_enforce_naming_style != 0 }
-    /// Forgets `enforceNamingStyle`; it then reads as its default.
+    /// Clears `enforceNamingStyle`. It then reads as its default.
     public mutating func clearEnforceNamingStyle() { _mutableFields().pointee.has_enforce_naming_style = 0 }
 
     public var defaultSymbolVisibility: Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility {
@@ -3197,7 +3197,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `defaultSymbolVisibility` is set.
     public var hasDefaultSymbolVisibility: Bool { _content.message.pointee.has_default_symbol_visibility != 0 }
-    /// Forgets `defaultSymbolVisibility`; it then reads as its default.
+    /// Clears `defaultSymbolVisibility`. It then reads as its default.
     public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
 
     public enum FieldPresence: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
@@ -3487,7 +3487,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
     }
     /// Whether `minimumEdition` is set.
     public var hasMinimumEdition: Bool { _content.message.pointee.has_minimum_edition != 0 }
-    /// Forgets `minimumEdition`; it then reads as its default.
+    /// Clears `minimumEdition`. It then reads as its default.
     public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
 
     /// The maximum known edition (inclusive) when this was constructed. Editions
@@ -3502,7 +3502,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
     }
     /// Whether `maximumEdition` is set.
     public var hasMaximumEdition: Bool { _content.message.pointee.has_maximum_edition != 0 }
-    /// Forgets `maximumEdition`; it then reads as its default.
+    /// Clears `maximumEdition`. It then reads as its default.
     public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
     /// A map from every known edition with a unique set of defaults to its
@@ -3520,7 +3520,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
         }
         /// Whether `edition` is set.
         public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
-        /// Forgets `edition`; it then reads as its default.
+        /// Clears `edition`. It then reads as its default.
         public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Defaults of features that can be overridden in this edition.
@@ -3531,7 +3531,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
         }
         /// Whether `overridableFeatures` is set.
         public var hasOverridableFeatures: Bool { _content.message.pointee.overridable_features != nil }
-        /// Forgets `overridableFeatures`; it then reads as its default.
+        /// Clears `overridableFeatures`. It then reads as its default.
         public mutating func clearOverridableFeatures() { _content.presence.mutableFields(as: Self._table).pointee.overridable_features = nil }
 
         /// Defaults of features that can't be overridden in this edition.
@@ -3542,7 +3542,7 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
         }
         /// Whether `fixedFeatures` is set.
         public var hasFixedFeatures: Bool { _content.message.pointee.fixed_features != nil }
-        /// Forgets `fixedFeatures`; it then reads as its default.
+        /// Clears `fixedFeatures`. It then reads as its default.
         public mutating func clearFixedFeatures() { _content.presence.mutableFields(as: Self._table).pointee.fixed_features = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a
@@ -3801,7 +3801,7 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         }
         /// Whether `leadingComments` is set.
         public var hasLeadingComments: Bool { _content.message.pointee.has_leading_comments != 0 }
-        /// Forgets `leadingComments`; it then reads as its default.
+        /// Clears `leadingComments`. It then reads as its default.
         public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
         /// Calls `body` with the text of `leadingComments`, without a copy.
         public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3815,7 +3815,7 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         }
         /// Whether `trailingComments` is set.
         public var hasTrailingComments: Bool { _content.message.pointee.has_trailing_comments != 0 }
-        /// Forgets `trailingComments`; it then reads as its default.
+        /// Clears `trailingComments`. It then reads as its default.
         public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
         /// Calls `body` with the text of `trailingComments`, without a copy.
         public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3900,7 +3900,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         }
         /// Whether `sourceFile` is set.
         public var hasSourceFile: Bool { _content.message.pointee.has_source_file != 0 }
-        /// Forgets `sourceFile`; it then reads as its default.
+        /// Clears `sourceFile`. It then reads as its default.
         public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
         /// Calls `body` with the text of `sourceFile`, without a copy.
         public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -3920,7 +3920,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         }
         /// Whether `begin` is set.
         public var hasBegin: Bool { _content.message.pointee.has_begin != 0 }
-        /// Forgets `begin`; it then reads as its default.
+        /// Clears `begin`. It then reads as its default.
         public mutating func clearBegin() { _mutableFields().pointee.has_begin = 0 }
 
         /// Identifies the ending offset in bytes in the generated code that
@@ -3936,7 +3936,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         }
         /// Whether `end` is set.
         public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
-        /// Forgets `end`; it then reads as its default.
+        /// Clears `end`. It then reads as its default.
         public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public var semantic: Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic {
@@ -3949,7 +3949,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         }
         /// Whether `semantic` is set.
         public var hasSemantic: Bool { _content.message.pointee.has_semantic != 0 }
-        /// Forgets `semantic`; it then reads as its default.
+        /// Clears `semantic`. It then reads as its default.
         public mutating func clearSemantic() { _mutableFields().pointee.has_semantic = 0 }
 
         /// Represents the identified object's effect on the element in the original

@@ -157,7 +157,7 @@ public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftPro
         }
     }
 
-    /// What `kind` can hold.
+    /// The possible values of `kind`.
     public enum OneOf_Kind: Hashable, Sendable {
         /// Represents a null value.
         case nullValue(Google_Protobuf_NullValue)

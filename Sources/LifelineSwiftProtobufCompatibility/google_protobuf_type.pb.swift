@@ -95,7 +95,7 @@ public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
-    /// Forgets `sourceContext`; it then reads as its default.
+    /// Clears `sourceContext`. It then reads as its default.
     public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// The source syntax.
@@ -399,7 +399,7 @@ public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
-    /// Forgets `sourceContext`; it then reads as its default.
+    /// Clears `sourceContext`. It then reads as its default.
     public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// The source syntax.
@@ -491,7 +491,7 @@ public struct Google_Protobuf_Option: LifelineSwiftProtobufCompatibility.SwiftPr
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option

@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// How much memory a server's connections and sessions may take together for what they keep between reads and writes.
-/// Where they take more, the idlest give up what they have.
+/// The memory that a server's connections and sessions may together keep between reads and writes. Above the limit, the
+/// idlest ones give up their memory.
 package final class MemoryBudget: Sendable {
     private struct State {
         var ledger: MemoryLedger
@@ -11,17 +11,17 @@ package final class MemoryBudget: Sendable {
 
     private let state: NIOLockedValueBox<State>
 
-    /// - Parameter limit: in bytes.
+    /// - Parameter limit: the limit in bytes.
     package init(limit: Int) {
         state = NIOLockedValueBox(State(ledger: MemoryLedger(limit: limit)))
     }
 
-    /// How much is charged now.
+    /// The number of bytes charged now.
     package var byteCount: Int { state.withLockedValue { $0.ledger.byteCount } }
 
-    /// Makes an account of a holder's, on which nothing is charged.
+    /// Makes a charge for a holder, with nothing charged yet.
     ///
-    /// - Parameter giveUp: has the holder give up what it holds. Called once at most, on any thread, with no lock held.
+    /// - Parameter giveUp: makes the holder give up its memory. Called at most once, on any thread, with no lock held.
     package func makeCharge(_ giveUp: @escaping @Sendable () -> Void) -> MemoryCharge {
         MemoryCharge(self, state.withLockedValue { $0.ledger.makeHolder() }, giveUp)
     }
@@ -39,9 +39,9 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// What one holder has charged to a budget. Its owner sets it to 0 at the end.
+/// The charge of one holder to a budget. The holder sets it to 0 at the end.
 package struct MemoryCharge: Sendable {
-    /// Less is not charged.
+    /// Smaller amounts are not charged.
     package static var smallest: Int { 4 << 10 }
 
     private let budget: MemoryBudget
@@ -55,10 +55,10 @@ package struct MemoryCharge: Sendable {
         self.giveUp = giveUp
     }
 
-    /// The holder holds so many bytes.
+    /// Notes the number of bytes that the holder keeps.
     ///
-    /// Charged are whole steps: of 4 KiB, which most connections stay below, and from 64 KiB on of that, so that a long
-    /// message is not charged with each read. So the budget's lock is no matter for connections that keep little.
+    /// Charges whole steps: of 4 KiB, which most connections stay below, and above 64 KiB of 64 KiB, so that a long
+    /// message is not charged at each read. So connections that keep little never take the budget's lock.
     @inline(__always) package mutating func update(_ byteCount: Int) {
         let rounded = byteCount & (byteCount < 64 << 10 ? ~(Self.smallest - 1) : ~0xFFFF)
         if rounded != charged { change(to: rounded) }

@@ -1,10 +1,10 @@
 package import LifelineCore
 package import Logging
 
-/// Makes connections that carry frames. What stands behind it (event loops, a reactor, memory) does not show.
+/// Makes connections that carry frames. It hides its implementation (event loops, a reactor, memory).
 package protocol Transport: Sendable {
-    /// Connects to `endpoint`. Cancelling the task gives the attempt up with `CancellationError`; nothing of it is
-    /// left in the kernel when this throws.
+    /// Connects to `endpoint`. Cancelling the task gives up the attempt with `CancellationError`. When this throws, no
+    /// socket of the attempt is left in the kernel.
     ///
     /// - Throws: `ConnectionError`, `CancellationError`.
     func connect<Receiver: FrameReceiver>(
@@ -20,7 +20,7 @@ package protocol Transport: Sendable {
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws(ConnectionError) -> any TransportListener<Receiver.Inbox>
 
-    /// Runs tasks where all of its connections' frames come in; nil where there is no one such place.
+    /// Runs tasks on the event loop of all its connections; nil if they have several.
     var executor: (any TaskExecutor)? { get }
 }
 
@@ -28,114 +28,114 @@ extension Transport {
     package var executor: (any TaskExecutor)? { nil }
 }
 
-/// Takes what comes in on one connection. It lives on the transport's thread, which makes one call at a time, and puts
-/// what it makes of the frames into its inbox.
+/// Receives the frames of one connection. It lives on the transport's thread, which makes one call at a time, and puts
+/// its results into its inbox.
 package protocol FrameReceiver: FrameRunSink, SendableMetatype {
-    /// Where a consumer on another thread finds what was received.
+    /// The type of the inbox.
     associatedtype Inbox: Sendable
-    /// Where a consumer on another thread finds what was received.
+    /// The inbox, where a consumer on another thread finds the results.
     var inbox: Inbox { get }
-    /// Where the receiver writes what is to be sent when all frames of a part have been received; nil: nowhere.
+    /// The buffer for replies, which are sent when all frames of a part have been received; nil if there is none.
     var replyBuffer: ReplyBuffer? { get }
-    /// The connection stands. Called once, before any frame is received.
+    /// Notes that the connection is open. Called once, before any frame is received.
     mutating func opened(_ connection: any TransportConnection)
-    /// Whether frames may have to be answered also when none is for the inbox any more.
+    /// Whether frames may need an answer even when the inbox takes no more.
     var answersPings: Bool { get }
-    /// How much of a read is received before the tasks that it wakes run. Always the same.
+    /// The part of a read that is received before the tasks that it wakes run. It never changes.
     var partLimit: PartLimit { get }
-    /// How much the inbox holds, in bytes. Asked for while it does not take more.
+    /// The number of bytes in the inbox. Read while the inbox takes no more.
     var inboxByteCount: Int { get }
-    /// All frames of one read, or of a part of it, have been received. Tells whether to read on.
+    /// Notes that all frames of one read, or of a part of it, were received. Returns whether to read on.
     mutating func finishBatch() -> ReadDemand
-    /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after
-    /// each `finishBatch()`; what it throws fails the connection.
+    /// Returns frames, prefixes included, to write at once as replies: mostly none. Called after each `finishBatch()`;
+    /// an error fails the connection.
     mutating func takeReplies() throws(ConnectionError) -> [UInt8]
-    /// The frame, prefix included, that asks the peer for a sign of life; nil when this connection has none. What it
-    /// throws fails the connection.
+    /// Returns the frame, prefix included, that asks the peer for a sign of life; nil when this connection has none. An
+    /// error fails the connection.
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]?
-    /// No frame is for the inbox any more: normally when `error` is nil. Called once.
+    /// Ends the inbox, in order when `error` is nil. Called once.
     ///
-    /// While this side may still send, a receiver that `answersPings` is shown later frames all the same;
-    /// `finishBatch()` says `refused` then.
+    /// While this side may still send, a receiver that `answersPings` still gets later frames; `finishBatch()` then
+    /// returns `refused`.
     mutating func finish(throwing error: ConnectionError?)
 }
 
 extension FrameReceiver {
     package var replyBuffer: ReplyBuffer? { nil }
     package var inboxByteCount: Int { 0 }
-    /// 8,192 frames: as many of 32 bytes as the longest read brings. A read of nothing but prefixes has 262,144.
+    /// 8,192 frames: as many frames of 32 bytes as the longest read has. A read of only prefixes has 262,144.
     package var partLimit: PartLimit { PartLimit(frameCount: 8192) }
     package mutating func opened(_ connection: any TransportConnection) {}
 }
 
-/// A connection and where its frames arrive.
+/// A connection and its inbox.
 package struct OpenedConnection<Inbox: Sendable>: Sendable {
     package let connection: any TransportConnection
     package let inbox: Inbox
 }
 
-/// The sending and closing side of a connection; may be used from any thread.
+/// The sending and closing side of a connection; any thread may use it.
 package protocol TransportConnection: AnyObject, Sendable {
-    /// This side's end.
+    /// The endpoint of this side.
     var localEndpoint: Endpoint { get }
-    /// The peer's end; for a client of a Unix socket, which has no name, the socket's.
+    /// The endpoint of the peer; for a client of a Unix socket, which has no name, that of the socket.
     var remoteEndpoint: Endpoint { get }
-    /// What the two sides agreed on over TLS (ALPN); nil where there is nothing of the kind.
+    /// The application protocol agreed on over TLS (ALPN), if any.
     var applicationProtocol: String? { get }
-    /// What was agreed on when the connection's WebSocket was opened; nil when it has none.
+    /// The result of opening the connection's WebSocket; nil when it has none.
     var webSocket: WebSocketOpening? { get }
-    /// Runs tasks where the connection's frames come in; nil where that runs no tasks.
+    /// Runs tasks on the connection's event loop; nil if the loop runs no tasks.
     var executor: (any TaskExecutor)? { get }
 
-    /// Takes whole frames, prefixes included, to be written. The bytes are copied.
+    /// Offers whole frames, prefixes included, for writing. The bytes are copied.
     ///
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
-    /// The same with frames that `body` writes, in place of a copy of them.
+    /// Does the same with frames that `body` writes, without a copy.
     func offer(writing body: (inout OutboundBytes) -> Void) throws(ConnectionError) -> PendingSend?
-    /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so
-    /// that those of many tasks are offered together; from another thread: when that place comes to it. May be called
-    /// with a lock held that the source takes: it is never asked from within.
+    /// Makes a source offer its frames after the tasks on the connection's loop have run for a while, so that the
+    /// frames of many tasks are offered together. From another thread, this happens when the loop gets to it. The
+    /// caller may hold a lock that the source takes: the source is never called from within.
     ///
-    /// - Returns: false where it cannot: the source has to offer them now.
+    /// - Returns: false if that is impossible: then the source has to offer them now.
     func offerLater(_ source: any FrameSource) -> Bool
-    /// There is more to come behind what was offered, which is worth a write of its own where the peer may have nothing
-    /// to do until it hears something. Call it without a lock held: it may find that the connection has failed.
+    /// Writes the offered frames early, although more follow, when the peer may be idle until it gets them. Call it
+    /// without a lock held: it may find that the connection has failed.
     func writeEarly()
-    /// Waits until an offer is accepted. When the task is cancelled first, nothing of it will be sent.
+    /// Waits until an offer is accepted. When the task is cancelled first, none of its frames is sent.
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws
-    /// Takes a frame, prefix included, if there is room for it now, and tells whether there was. The bytes, which may
+    /// Accepts a frame, prefix included, if there is room now. Returns whether it was accepted. The bytes, which may
     /// come in two parts, are copied.
     func offerNow(_ head: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) throws(ConnectionError) -> Bool
     /// Waits until there is room for a frame. Throws as `wait(for:)` does.
     nonisolated(nonsending) func waitForRoom() async throws
-    /// Takes no more frames, writes those offered so far and then ends this side of the connection.
-    /// Returns when that is done; cancelling the task stops the waiting only.
+    /// Accepts no more frames, writes those offered so far, and then ends this side of the connection. Returns when
+    /// that is done; cancelling the task only stops the waiting.
     func finishSending() async throws
-    /// The same without waiting.
+    /// Does the same without waiting.
     func endSending()
 
-    /// Asks the peer for a sign of life now, where the connection has a heartbeat: there is a reason to doubt that it
-    /// is still there. It fails with `heartbeatTimeout` unless there is one in time.
+    /// Asks the peer for a sign of life now, if the connection has a heartbeat, because there is a reason to doubt that
+    /// the peer is still there. Without one in time, the connection fails with `heartbeatTimeout`.
     func probe()
 
-    /// The peer was let in, on a connection with `ConnectionOptions.openingFrameLimit`: takes frames up to the full
-    /// limit from now on, and makes way for no others. Call it before the peer is told.
+    /// Notes that the peer was let in, on a connection with `ConnectionOptions.openingFrameLimit`. From now on the
+    /// connection takes frames up to the full limit, and no longer makes way for others. Call it before the peer is
+    /// told.
     func admitPeer()
-    /// Reads on after `ReadDemand.pause`.
+    /// Resumes reading after `ReadDemand.pause`.
     func resumeReading()
-    /// Ends the receiver's input now; what comes later is read and dropped, but for pings, which are still answered.
+    /// Ends the receiver's input now. Later bytes are read and dropped, except pings, which are still answered.
     func stopReceiving()
 
     /// Writes all frames accepted, and those that waited when this side was told to end; ends this side, waits for the
-    /// peer to end its side, and closes.
-    /// Returns at once; `waitUntilClosed()` tells how it went.
+    /// peer to end its side, and closes. Returns at once; `waitUntilClosed()` returns the result.
     func close()
-    /// How many of the bytes that were accepted would be lost if the connection was cut; 0 when it is over.
+    /// Returns the number of accepted bytes that would be lost if the connection was cut; 0 when it is over.
     func undeliveredByteCount() async -> Int
-    /// Closes at once, dropping what is not written. Waiting sends and the receiver's input end with `reason`.
+    /// Closes at once, and drops unwritten bytes. Waiting sends and the receiver's input end with `reason`.
     func abort(_ reason: ConnectionError)
-    /// Waits until the connection is closed, whatever happens to the task.
+    /// Waits until the connection is closed, even if the task is cancelled.
     func waitUntilClosed() async -> ClosureReport
     /// Calls `call` when the connection is closed, where that is noticed; here, where it is closed. Takes less memory
     /// than a task that waits.
@@ -149,36 +149,37 @@ extension TransportConnection {
     package func offerLater(_ source: any FrameSource) -> Bool { false }
     package func admitPeer() {}
 
-    /// Takes one frame, prefix included, to be written, as `offer(_:count:)` does.
+    /// Offers one frame, prefix included, as `offer(_:count:)` does.
     package func offer(_ frame: UnsafeRawBufferPointer) throws(ConnectionError) -> PendingSend? {
         try offer(frame, count: 1)
     }
 }
 
-/// What has frames for a connection.
+/// A source of frames for a connection.
 package protocol FrameSource: AnyObject, Sendable {
-    /// Offers those that there are. Called without a lock held.
+    /// Offers the present frames. Called without a lock held.
     func offer()
 }
 
 /// A listening socket and the connections accepted on it.
 package protocol TransportListener<Inbox>: AnyObject, Sendable {
     associatedtype Inbox: Sendable
-    /// Where it listens; with the real port when 0 was asked for.
+    /// The endpoint on which it listens, with the real port when 0 was asked for.
     var boundEndpoint: Endpoint { get }
-    /// Runs tasks on the event loop that accepts; nil where none run there.
+    /// Runs tasks on the event loop that accepts; nil if none run there.
     var executor: (any TaskExecutor)? { get }
-    /// Waits for a connection; nil when the listener has stopped and all have been handed out. For one task at a time.
+    /// Waits for a connection; returns nil when the listener has stopped and all have been handed out. Only one task
+    /// may wait at a time.
     func nextConnection() async throws -> OpenedConnection<Inbox>?
-    /// Gives the place of a connection that was accepted to another one.
+    /// Frees the place of an accepted connection for another one.
     func releaseConnection()
-    /// Stops accepting. What was accepted before is still handed out.
+    /// Stops accepting. Connections accepted before are still handed out.
     func stopAccepting() async
-    /// Stops accepting and aborts the connections that nobody has taken yet. The others go on.
+    /// Stops accepting, and aborts the connections that were not taken yet. The others go on.
     func close() async
 }
 
-/// What a transport needs to know of a connection.
+/// A transport's options for a connection.
 package struct ConnectionOptions: Sendable {
     package var maximumFrameLength: Int
     package var connectTimeout: Duration
@@ -186,20 +187,20 @@ package struct ConnectionOptions: Sendable {
     package var outboundMarks: WaterMarks
     /// When a silent peer, or one that does not read, is given up.
     package var liveness: LivenessOptions
-    /// How the kernel watches the peer, over TCP; nil when it shall not.
+    /// How the kernel watches the peer over TCP; nil turns this off.
     package var keepalive: KeepaliveConfiguration?
     /// Whether to count the frames that the peer's TCP has not acknowledged. It costs a byte or two for each frame in
     /// flight, and a descriptor.
     package var tracksDelivery: Bool
     package var metrics: TransportMetrics
-    /// The most bytes of a frame until the peer is let in (`TransportConnection.admitPeer()`). Nil: all peers are, and
-    /// those that were accepted are newcomers until they have sent a byte.
+    /// The most bytes of a frame until the peer is let in (`TransportConnection.admitPeer()`). Nil lets all peers in;
+    /// an accepted connection is a newcomer until its peer has sent a byte.
     package var openingFrameLimit: Int?
-    /// What the connection's memory is charged to; nil where it is not counted.
+    /// The budget for the connection's memory; nil if it is not counted.
     package var memoryBudget: MemoryBudget?
-    /// What lies between the socket and the frames, from the socket on.
+    /// The layers between the socket and the frames, from the socket on.
     package var layers: [any ChannelLayer] = []
-    /// Where the socket is connected to, when that is not where the endpoint says: a proxy.
+    /// The address of a proxy that the socket connects to, instead of the endpoint's.
     package var proxyAddress: Endpoint.Address?
 
     package init(
@@ -223,7 +224,7 @@ package struct ConnectionOptions: Sendable {
     }
 }
 
-/// What a transport needs to know of a listener.
+/// A transport's options for a listener.
 package struct ListenerOptions: Sendable {
     package var connection: ConnectionOptions
     package var maximumConnections: Int

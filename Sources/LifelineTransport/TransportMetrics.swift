@@ -1,7 +1,7 @@
 package import CoreMetrics
 
-/// What the connections of one client or server count together: bytes and frames, for each read and each write, never
-/// for each message; pings sent, and those whose timeout came without a sign of life.
+/// The counters of all connections of one client or server. They count bytes and frames at each read and write, never
+/// at each message, and pings sent and missed.
 package struct TransportMetrics: Sendable {
     private let receivedBytes: Counter
     private let receivedFrames: Counter

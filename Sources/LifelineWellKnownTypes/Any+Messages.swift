@@ -3,7 +3,7 @@ public import LifelineMessages
 extension Google_Protobuf_Any {
     /// A message of any type, with its type's name.
     ///
-    /// - Parameter typePrefix: What stands before the name in `typeURL`; peers look only at what follows the last "/".
+    /// - Parameter typePrefix: The text before the name in `typeURL`. Peers only use the part after the last "/".
     /// - Throws: `MessageError` as `serializedBytes(partial:)` does.
     public init(
         message: some Message,

@@ -1,8 +1,8 @@
 internal import LifelineMessages
 
-// Results have `nanos` in the range of valid messages. They can be outside of what JSON can say: the years 1 to 9999,
-// and spans of 10,000 years. A peer may send any numbers, so nothing here traps: what the fields cannot hold ends at
-// the edge. Unknown fields do not pass into results.
+// Results have `nanos` in the range of valid messages. They can be outside of the range of JSON: the years 1 to 9999,
+// and spans of 10,000 years. A peer may send any numbers, so nothing here traps: results that the fields cannot hold
+// are clamped. Unknown fields are not copied into results.
 
 extension Google_Protobuf_Timestamp {
     /// The moment that is `duration` later. Parts of a nanosecond are cut off from `duration`. A moment that the fields
@@ -26,19 +26,19 @@ extension Google_Protobuf_Timestamp {
     /// The moment that is `duration` earlier, or the first or the last one if the fields cannot hold it.
     public static func - (moment: Self, duration: Google_Protobuf_Duration) -> Self { moment - duration.duration }
 
-    /// How long after `right` the moment `left` is: exact for all values of the fields, and negative if it is earlier.
+    /// The time from `right` to `left`: exact for all values of the fields, and negative if `left` is earlier.
     public static func - (left: Self, right: Self) -> Swift.Duration { left.sinceEpoch - right.sinceEpoch }
 
-    /// Makes it later, as `+` does.
+    /// Moves the moment later, as `+` does.
     public static func += (moment: inout Self, duration: Swift.Duration) { moment = moment + duration }
 
-    /// Makes it earlier, as `-` does.
+    /// Moves the moment earlier, as `-` does.
     public static func -= (moment: inout Self, duration: Swift.Duration) { moment = moment - duration }
 
-    /// Makes it later, as `+` does.
+    /// Moves the moment later, as `+` does.
     public static func += (moment: inout Self, duration: Google_Protobuf_Duration) { moment = moment + duration }
 
-    /// Makes it earlier, as `-` does.
+    /// Moves the moment earlier, as `-` does.
     public static func -= (moment: inout Self, duration: Google_Protobuf_Duration) { moment = moment - duration }
 }
 

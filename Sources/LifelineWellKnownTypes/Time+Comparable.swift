@@ -1,7 +1,7 @@
 internal import LifelineMessages
 
 // Two messages with the same time can be unequal: by unknown fields, or because `nanos` is out of range in one of them.
-// They have an order too, as `Comparable` requires: exactly one of a < b, a == b and a > b is true.
+// They also have an order, because `Comparable` requires it: exactly one of a < b, a == b and a > b is true.
 
 extension Google_Protobuf_Timestamp: Comparable {
     /// Whether a moment is earlier than another. Unequal messages of the same moment are ordered by `seconds`, then by

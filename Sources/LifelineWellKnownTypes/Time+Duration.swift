@@ -8,12 +8,12 @@ extension Google_Protobuf_Duration {
 
     /// A span of time, rounded to a nanosecond. One that is too long for the fields becomes the longest one.
     public init(rounding duration: Swift.Duration, rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero) {
-        // Pairs of nanoseconds, because to round to even needs the last digit.
+        // Pairs of nanoseconds, because rounding to even needs the last digit.
         let (pairs, rest) = duration.attoseconds.quotientAndRemainder(dividingBy: 2_000_000_000)
         self.init(nanoseconds: 2 * pairs + Int128((Double(rest) / 1_000_000_000).rounded(rule)))
     }
 
-    /// The span of time as Swift has it.
+    /// The span of time as a Swift duration.
     public var duration: Swift.Duration { .seconds(seconds) + .nanoseconds(Int64(nanos)) }
 }
 
@@ -22,13 +22,13 @@ extension Google_Protobuf_Timestamp {
     /// moment. One that the fields cannot hold becomes the first or the last one.
     public init(sinceEpoch duration: Swift.Duration) { self.init(nanoseconds: duration.wholeNanoseconds) }
 
-    /// The moment at which it is called, by the system's clock.
+    /// Returns the present moment, by the system's clock.
     public static func now() -> Self {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Self(sinceEpoch: .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec))
     }
 
-    /// How long after 1970-01-01T00:00:00Z it is.
+    /// The time since 1970-01-01T00:00:00Z.
     public var sinceEpoch: Swift.Duration { .seconds(seconds) + .nanoseconds(Int64(nanos)) }
 }

@@ -10,12 +10,13 @@ extension Google_Protobuf_Duration: TimeMessage {}
 extension Google_Protobuf_Timestamp: TimeMessage {}
 
 extension TimeMessage {
-    /// In nanoseconds, as `Int128` has room for all sums of times.
+    /// The time in nanoseconds. `Int128` has room for all sums of times.
     var nanoseconds: Int128 { Int128(seconds) * 1_000_000_000 + Int128(nanos) }
 }
 
 extension Google_Protobuf_Duration {
-    /// Seconds and nanoseconds get the same sign, as duration.proto wants it. What does not fit ends at the edge.
+    /// Makes a span. Seconds and nanoseconds get the same sign, as duration.proto demands. Values that do not fit are
+    /// clamped.
     init(nanoseconds: Int128) {
         let (seconds, nanos) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let fit = Int64(clamping: seconds)
@@ -25,7 +26,8 @@ extension Google_Protobuf_Duration {
 }
 
 extension Google_Protobuf_Timestamp {
-    /// Nanoseconds count forward, before 1970 too, as timestamp.proto wants it. What does not fit ends at the edge.
+    /// Makes a moment. Nanoseconds count forward, also before 1970, as timestamp.proto demands. Values that do not fit
+    /// are clamped.
     init(nanoseconds: Int128) {
         var (seconds, nanos) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         if nanos < 0 { (seconds, nanos) = (seconds - 1, nanos + 1_000_000_000) }
@@ -36,6 +38,6 @@ extension Google_Protobuf_Timestamp {
 }
 
 extension Swift.Duration {
-    /// Without the part of a nanosecond.
+    /// The nanoseconds, without fractions.
     var wholeNanoseconds: Int128 { attoseconds / 1_000_000_000 }
 }

@@ -78,7 +78,7 @@ public struct Google_Protobuf_Api: LifelineMessages.Message {
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _message.pointee.source_context != nil }
-    /// Forgets `sourceContext`; it then reads as its default.
+    /// Clears `sourceContext`. It then reads as its default.
     public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// Included interfaces. See [Mixin][].

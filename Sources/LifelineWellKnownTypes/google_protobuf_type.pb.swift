@@ -77,7 +77,7 @@ public struct Google_Protobuf_Type: LifelineMessages.Message {
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _message.pointee.source_context != nil }
-    /// Forgets `sourceContext`; it then reads as its default.
+    /// Clears `sourceContext`. It then reads as its default.
     public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// The source syntax.
@@ -355,7 +355,7 @@ public struct Google_Protobuf_Enum: LifelineMessages.Message {
     }
     /// Whether `sourceContext` is set.
     public var hasSourceContext: Bool { _message.pointee.source_context != nil }
-    /// Forgets `sourceContext`; it then reads as its default.
+    /// Clears `sourceContext`. It then reads as its default.
     public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// The source syntax.
@@ -433,7 +433,7 @@ public struct Google_Protobuf_Option: LifelineMessages.Message {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option

@@ -16,8 +16,8 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<Sample_Room_V1_NewsItem>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.news = session.pushes("sample.room.v1.Room/News", of: Sample_Room_V1_NewsItem.self)
@@ -26,11 +26,11 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Answers with what it was asked.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func echo(
         _ request: Sample_Room_V1_EchoRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -52,9 +52,9 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func watch(
         _ request: Sample_Room_V1_WatchRequest,
         timeout: Swift.Duration? = nil,
@@ -72,11 +72,11 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Says something to everybody in the room, the speaker included. Answers when it has been given to all of them.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func say(
         _ request: Sample_Room_V1_SayRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -95,12 +95,12 @@ public struct Sample_Room_V1_RoomClient: Sendable {
 
     /// Tells the server how a client is. The server keeps the last one of each client.
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func report(
         _ message: Sample_Room_V1_Status,
@@ -122,10 +122,10 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func sayAll(
         timeout: Swift.Duration? = nil,
@@ -148,8 +148,8 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -219,7 +219,7 @@ extension Sample_Room_V1_RoomHandler {
 ///
 /// Pushes from a server of `sample.room.v1.Room`.
 public struct Sample_Room_V1_RoomPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -237,9 +237,9 @@ public struct Sample_Room_V1_RoomPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func news(
         _ message: Sample_Room_V1_NewsItem,

@@ -221,7 +221,7 @@ public struct Sample_Chat_V1_Poll: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Whether `closesAt` is set.
     public var hasClosesAt: Bool { _content.message.pointee.closes_at != nil }
-    /// Forgets `closesAt`; it then reads as its default.
+    /// Clears `closesAt`. It then reads as its default.
     public mutating func clearClosesAt() { _content.presence.mutableFields(as: Self._table).pointee.closes_at = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Chat__V1__Poll
@@ -328,7 +328,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `author` is set.
     public var hasAuthor: Bool { _content.message.pointee.author != nil }
-    /// Forgets `author`; it then reads as its default.
+    /// Clears `author`. It then reads as its default.
     public mutating func clearAuthor() { _content.presence.mutableFields(as: Self._table).pointee.author = nil }
 
     /// Seconds after which clients forget the message; absent means never.
@@ -342,7 +342,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `ttl` is set.
     public var hasTtl: Bool { _content.message.pointee.has_ttl_case.rawValue == 11 }
-    /// Forgets `ttl`; it then reads as its default.
+    /// Clears `ttl`. It then reads as its default.
     public mutating func clearTtl() { _content.presence.mutableFields(as: Self._table).pointee.has_ttl_case.rawValue = 0 }
 
     /// Random, so that two messages with the same text differ.
@@ -359,7 +359,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `sentAt` is set.
     public var hasSentAt: Bool { _content.message.pointee.sent_at != nil }
-    /// Forgets `sentAt`; it then reads as its default.
+    /// Clears `sentAt`. It then reads as its default.
     public mutating func clearSentAt() { _content.presence.mutableFields(as: Self._table).pointee.sent_at = nil }
 
     /// The message that this one answers.
@@ -370,7 +370,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
     }
     /// Whether `replyTo` is set.
     public var hasReplyTo: Bool { _content.message.pointee.reply_to != nil }
-    /// Forgets `replyTo`; it then reads as its default.
+    /// Clears `replyTo`. It then reads as its default.
     public mutating func clearReplyTo() { _content.presence.mutableFields(as: Self._table).pointee.reply_to = nil }
 
     public var location: Sample_Chat_V1_Location {
@@ -492,7 +492,7 @@ public struct Sample_Chat_V1_ChatMessage: LifelineSwiftProtobufCompatibility.Swi
         }
     }
 
-    /// What `body` can hold.
+    /// The possible values of `body`.
     public enum OneOf_Body: Hashable, Sendable {
         case location(Sample_Chat_V1_Location)
         case poll(Sample_Chat_V1_Poll)

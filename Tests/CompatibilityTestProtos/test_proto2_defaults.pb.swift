@@ -43,7 +43,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aDouble` is set.
     public var hasADouble: Bool { _content.message.pointee.has_a_double != 0 }
-    /// Forgets `aDouble`; it then reads as its default.
+    /// Clears `aDouble`. It then reads as its default.
     public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     public var doubleInfinity: Double {
@@ -56,7 +56,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `doubleInfinity` is set.
     public var hasDoubleInfinity: Bool { _content.message.pointee.has_double_infinity != 0 }
-    /// Forgets `doubleInfinity`; it then reads as its default.
+    /// Clears `doubleInfinity`. It then reads as its default.
     public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
 
     public var doubleNegativeInfinity: Double {
@@ -69,7 +69,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `doubleNegativeInfinity` is set.
     public var hasDoubleNegativeInfinity: Bool { _content.message.pointee.has_double_negative_infinity != 0 }
-    /// Forgets `doubleNegativeInfinity`; it then reads as its default.
+    /// Clears `doubleNegativeInfinity`. It then reads as its default.
     public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
 
     public var doubleNan: Double {
@@ -82,7 +82,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `doubleNan` is set.
     public var hasDoubleNan: Bool { _content.message.pointee.has_double_nan != 0 }
-    /// Forgets `doubleNan`; it then reads as its default.
+    /// Clears `doubleNan`. It then reads as its default.
     public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
 
     public var doubleTiny: Double {
@@ -95,7 +95,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `doubleTiny` is set.
     public var hasDoubleTiny: Bool { _content.message.pointee.has_double_tiny != 0 }
-    /// Forgets `doubleTiny`; it then reads as its default.
+    /// Clears `doubleTiny`. It then reads as its default.
     public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
 
     public var doubleNegativeZero: Double {
@@ -108,7 +108,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `doubleNegativeZero` is set.
     public var hasDoubleNegativeZero: Bool { _content.message.pointee.has_double_negative_zero != 0 }
-    /// Forgets `doubleNegativeZero`; it then reads as its default.
+    /// Clears `doubleNegativeZero`. It then reads as its default.
     public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
 
     public var doubleWhole: Double {
@@ -121,7 +121,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `doubleWhole` is set.
     public var hasDoubleWhole: Bool { _content.message.pointee.has_double_whole != 0 }
-    /// Forgets `doubleWhole`; it then reads as its default.
+    /// Clears `doubleWhole`. It then reads as its default.
     public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
 
     public var aFloat: Float {
@@ -134,7 +134,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aFloat` is set.
     public var hasAFloat: Bool { _content.message.pointee.has_a_float != 0 }
-    /// Forgets `aFloat`; it then reads as its default.
+    /// Clears `aFloat`. It then reads as its default.
     public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     public var floatInfinity: Float {
@@ -147,7 +147,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `floatInfinity` is set.
     public var hasFloatInfinity: Bool { _content.message.pointee.has_float_infinity != 0 }
-    /// Forgets `floatInfinity`; it then reads as its default.
+    /// Clears `floatInfinity`. It then reads as its default.
     public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
 
     public var floatNegativeInfinity: Float {
@@ -160,7 +160,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `floatNegativeInfinity` is set.
     public var hasFloatNegativeInfinity: Bool { _content.message.pointee.has_float_negative_infinity != 0 }
-    /// Forgets `floatNegativeInfinity`; it then reads as its default.
+    /// Clears `floatNegativeInfinity`. It then reads as its default.
     public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
 
     public var floatNan: Float {
@@ -173,7 +173,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `floatNan` is set.
     public var hasFloatNan: Bool { _content.message.pointee.has_float_nan != 0 }
-    /// Forgets `floatNan`; it then reads as its default.
+    /// Clears `floatNan`. It then reads as its default.
     public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
 
     public var floatTiny: Float {
@@ -186,7 +186,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `floatTiny` is set.
     public var hasFloatTiny: Bool { _content.message.pointee.has_float_tiny != 0 }
-    /// Forgets `floatTiny`; it then reads as its default.
+    /// Clears `floatTiny`. It then reads as its default.
     public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
 
     public var floatLargest: Float {
@@ -199,7 +199,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `floatLargest` is set.
     public var hasFloatLargest: Bool { _content.message.pointee.has_float_largest != 0 }
-    /// Forgets `floatLargest`; it then reads as its default.
+    /// Clears `floatLargest`. It then reads as its default.
     public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
 
     public var int32Lowest: Int32 {
@@ -212,7 +212,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `int32Lowest` is set.
     public var hasInt32Lowest: Bool { _content.message.pointee.has_int32_lowest != 0 }
-    /// Forgets `int32Lowest`; it then reads as its default.
+    /// Clears `int32Lowest`. It then reads as its default.
     public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
 
     public var int64Lowest: Int64 {
@@ -225,7 +225,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `int64Lowest` is set.
     public var hasInt64Lowest: Bool { _content.message.pointee.has_int64_lowest != 0 }
-    /// Forgets `int64Lowest`; it then reads as its default.
+    /// Clears `int64Lowest`. It then reads as its default.
     public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
 
     public var int64Highest: Int64 {
@@ -238,7 +238,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `int64Highest` is set.
     public var hasInt64Highest: Bool { _content.message.pointee.has_int64_highest != 0 }
-    /// Forgets `int64Highest`; it then reads as its default.
+    /// Clears `int64Highest`. It then reads as its default.
     public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
 
     public var uint32Highest: UInt32 {
@@ -251,7 +251,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `uint32Highest` is set.
     public var hasUint32Highest: Bool { _content.message.pointee.has_uint32_highest != 0 }
-    /// Forgets `uint32Highest`; it then reads as its default.
+    /// Clears `uint32Highest`. It then reads as its default.
     public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
 
     public var uint64Highest: UInt64 {
@@ -264,7 +264,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `uint64Highest` is set.
     public var hasUint64Highest: Bool { _content.message.pointee.has_uint64_highest != 0 }
-    /// Forgets `uint64Highest`; it then reads as its default.
+    /// Clears `uint64Highest`. It then reads as its default.
     public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
 
     public var aSint32: Int32 {
@@ -277,7 +277,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aSint32` is set.
     public var hasASint32: Bool { _content.message.pointee.has_a_sint32 != 0 }
-    /// Forgets `aSint32`; it then reads as its default.
+    /// Clears `aSint32`. It then reads as its default.
     public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     public var aSint64: Int64 {
@@ -290,7 +290,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aSint64` is set.
     public var hasASint64: Bool { _content.message.pointee.has_a_sint64 != 0 }
-    /// Forgets `aSint64`; it then reads as its default.
+    /// Clears `aSint64`. It then reads as its default.
     public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     public var aFixed32: UInt32 {
@@ -303,7 +303,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aFixed32` is set.
     public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32 != 0 }
-    /// Forgets `aFixed32`; it then reads as its default.
+    /// Clears `aFixed32`. It then reads as its default.
     public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     public var aFixed64: UInt64 {
@@ -316,7 +316,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aFixed64` is set.
     public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64 != 0 }
-    /// Forgets `aFixed64`; it then reads as its default.
+    /// Clears `aFixed64`. It then reads as its default.
     public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     public var aSfixed32: Int32 {
@@ -329,7 +329,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aSfixed32` is set.
     public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32 != 0 }
-    /// Forgets `aSfixed32`; it then reads as its default.
+    /// Clears `aSfixed32`. It then reads as its default.
     public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     public var aSfixed64: Int64 {
@@ -342,7 +342,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aSfixed64` is set.
     public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64 != 0 }
-    /// Forgets `aSfixed64`; it then reads as its default.
+    /// Clears `aSfixed64`. It then reads as its default.
     public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     public var yes: Bool {
@@ -355,7 +355,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `yes` is set.
     public var hasYes: Bool { _content.message.pointee.has_yes != 0 }
-    /// Forgets `yes`; it then reads as its default.
+    /// Clears `yes`. It then reads as its default.
     public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
 
     public var no: Bool {
@@ -368,7 +368,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `no` is set.
     public var hasNo: Bool { _content.message.pointee.has_no != 0 }
-    /// Forgets `no`; it then reads as its default.
+    /// Clears `no`. It then reads as its default.
     public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
     public var plain: String {
@@ -377,7 +377,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `plain` is set.
     public var hasPlain: Bool { _content.message.pointee.has_plain != 0 }
-    /// Forgets `plain`; it then reads as its default.
+    /// Clears `plain`. It then reads as its default.
     public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
     public func withPlainUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -391,7 +391,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `escapes` is set.
     public var hasEscapes: Bool { _content.message.pointee.has_escapes != 0 }
-    /// Forgets `escapes`; it then reads as its default.
+    /// Clears `escapes`. It then reads as its default.
     public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
     public func withEscapesUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -405,7 +405,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `nul` is set.
     public var hasNul: Bool { _content.message.pointee.has_nul != 0 }
-    /// Forgets `nul`; it then reads as its default.
+    /// Clears `nul`. It then reads as its default.
     public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
     public func withNulUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -419,7 +419,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `unicode` is set.
     public var hasUnicode: Bool { _content.message.pointee.has_unicode != 0 }
-    /// Forgets `unicode`; it then reads as its default.
+    /// Clears `unicode`. It then reads as its default.
     public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
     public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -433,7 +433,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `trigraph` is set.
     public var hasTrigraph: Bool { _content.message.pointee.has_trigraph != 0 }
-    /// Forgets `trigraph`; it then reads as its default.
+    /// Clears `trigraph`. It then reads as its default.
     public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
     public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -447,7 +447,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `empty` is set.
     public var hasEmpty: Bool { _content.message.pointee.has_empty != 0 }
-    /// Forgets `empty`; it then reads as its default.
+    /// Clears `empty`. It then reads as its default.
     public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
     public func withEmptyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -461,7 +461,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _content.message.pointee.has_a_bytes != 0 }
-    /// Forgets `aBytes`; it then reads as its default.
+    /// Clears `aBytes`. It then reads as its default.
     public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -475,7 +475,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `bytesDigitsAfterOctal` is set.
     public var hasBytesDigitsAfterOctal: Bool { _content.message.pointee.has_bytes_digits_after_octal != 0 }
-    /// Forgets `bytesDigitsAfterOctal`; it then reads as its default.
+    /// Clears `bytesDigitsAfterOctal`. It then reads as its default.
     public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
     /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
     public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -489,7 +489,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `bytesEmpty` is set.
     public var hasBytesEmpty: Bool { _content.message.pointee.has_bytes_empty != 0 }
-    /// Forgets `bytesEmpty`; it then reads as its default.
+    /// Clears `bytesEmpty`. It then reads as its default.
     public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
     /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
     public func withBytesEmptySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -507,7 +507,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `size` is set.
     public var hasSize: Bool { _content.message.pointee.has_size != 0 }
-    /// Forgets `size`; it then reads as its default.
+    /// Clears `size`. It then reads as its default.
     public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
 
     public var sizeWithoutDefault: Test_Proto2_Size {
@@ -520,7 +520,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `sizeWithoutDefault` is set.
     public var hasSizeWithoutDefault: Bool { _content.message.pointee.has_size_without_default != 0 }
-    /// Forgets `sizeWithoutDefault`; it then reads as its default.
+    /// Clears `sizeWithoutDefault`. It then reads as its default.
     public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
 
     public var color: Test_Scalars_Proto3_Color {
@@ -533,7 +533,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `color` is set.
     public var hasColor: Bool { _content.message.pointee.has_color != 0 }
-    /// Forgets `color`; it then reads as its default.
+    /// Clears `color`. It then reads as its default.
     public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
     public var colorWithoutDefault: Test_Scalars_Proto3_Color {
@@ -546,7 +546,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `colorWithoutDefault` is set.
     public var hasColorWithoutDefault: Bool { _content.message.pointee.has_color_without_default != 0 }
-    /// Forgets `colorWithoutDefault`; it then reads as its default.
+    /// Clears `colorWithoutDefault`. It then reads as its default.
     public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
     public var requiredWithDefault: String {
@@ -555,7 +555,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `requiredWithDefault` is set.
     public var hasRequiredWithDefault: Bool { _content.message.pointee.has_required_with_default != 0 }
-    /// Forgets `requiredWithDefault`; it then reads as its default.
+    /// Clears `requiredWithDefault`. It then reads as its default.
     public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
     public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -610,7 +610,7 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosenNumber(Int32)
         case chosenText(String)

@@ -43,7 +43,7 @@ public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftPro
     }
     /// Whether `grams` is set.
     public var hasGrams: Bool { _content.message.pointee.has_grams != 0 }
-    /// Forgets `grams`; it then reads as its default.
+    /// Clears `grams`. It then reads as its default.
     public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
 
     public var below: Test_Extending_Weight {
@@ -53,7 +53,7 @@ public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftPro
     }
     /// Whether `below` is set.
     public var hasBelow: Bool { _content.message.pointee.below != nil }
-    /// Forgets `below`; it then reads as its default.
+    /// Clears `below`. It then reads as its default.
     public mutating func clearBelow() { _content.presence.mutableFields(as: Self._table).pointee.below = nil }
 
     public typealias _Fields = CTestProtos.Test__Extending__Weight
@@ -79,7 +79,7 @@ public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Whether `left` is set.
     public var hasLeft: Bool { _content.message.pointee.has_left != 0 }
-    /// Forgets `left`; it then reads as its default.
+    /// Clears `left`. It then reads as its default.
     public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
     public var right: String {
@@ -88,7 +88,7 @@ public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _content.message.pointee.has_right != 0 }
-    /// Forgets `right`; it then reads as its default.
+    /// Clears `right`. It then reads as its default.
     public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     public func withRightUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -119,7 +119,7 @@ public struct Test_Extending_Spot: LifelineSwiftProtobufCompatibility.SwiftProto
     }
     /// Whether `x` is set.
     public var hasX: Bool { _content.message.pointee.has_x != 0 }
-    /// Forgets `x`; it then reads as its default.
+    /// Clears `x`. It then reads as its default.
     public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     public typealias _Fields = CTestProtos.Test__Extending__Spot
@@ -146,7 +146,7 @@ public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `inner` is set.
     public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
-    /// Forgets `inner`; it then reads as its default.
+    /// Clears `inner`. It then reads as its default.
     public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
     public struct ExtensionsMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
@@ -171,7 +171,7 @@ public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProt
             }
             /// Whether `value` is set.
             public var hasValue: Bool { _content.message.pointee.value != nil }
-            /// Forgets `value`; it then reads as its default.
+            /// Clears `value`. It then reads as its default.
             public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Weight
@@ -247,7 +247,7 @@ public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `text` is set.
     public var hasText: Bool { _content.message.pointee.has_text != 0 }
-    /// Forgets `text`; it then reads as its default.
+    /// Clears `text`. It then reads as its default.
     public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -262,7 +262,7 @@ public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProt
     }
     /// Whether `set` is set.
     public var hasSet: Bool { _content.message.pointee.set != nil }
-    /// Forgets `set`; it then reads as its default.
+    /// Clears `set`. It then reads as its default.
     public mutating func clearSet() { _content.presence.mutableFields(as: Self._table).pointee.set = nil }
 
     public enum Extensions {
@@ -274,7 +274,7 @@ public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProt
             }
             /// Whether `value` is set.
             public var hasValue: Bool { _content.message.pointee.value != nil }
-            /// Forgets `value`; it then reads as its default.
+            /// Clears `value`. It then reads as its default.
             public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Set
@@ -315,7 +315,7 @@ public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -342,7 +342,7 @@ public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtensi
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -369,7 +369,7 @@ public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -396,7 +396,7 @@ public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -423,7 +423,7 @@ public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -450,7 +450,7 @@ public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExten
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -477,7 +477,7 @@ public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExten
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -504,7 +504,7 @@ public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtensio
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -528,7 +528,7 @@ public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -556,7 +556,7 @@ public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExte
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -588,7 +588,7 @@ public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -615,7 +615,7 @@ public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExt
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -642,7 +642,7 @@ public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExt
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -669,7 +669,7 @@ public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -696,7 +696,7 @@ public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -723,7 +723,7 @@ public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -750,7 +750,7 @@ public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -774,7 +774,7 @@ public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtensio
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -798,7 +798,7 @@ public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -972,7 +972,7 @@ public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1001,7 +1001,7 @@ public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -1024,7 +1024,7 @@ public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1053,7 +1053,7 @@ public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _content.message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Extending_Set
@@ -1076,7 +1076,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aDouble` is set.
     public var hasTest_Extending_aDouble: Bool { hasExtension(Test_Extending_Extensions_a_double.self) }
-    /// Forgets `Test_Extending_aDouble`; it then reads as its default.
+    /// Clears `Test_Extending_aDouble`. It then reads as its default.
     public mutating func clearTest_Extending_aDouble() { clearExtension(Test_Extending_Extensions_a_double.self) }
 }
 
@@ -1087,7 +1087,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aFloat` is set.
     public var hasTest_Extending_aFloat: Bool { hasExtension(Test_Extending_Extensions_a_float.self) }
-    /// Forgets `Test_Extending_aFloat`; it then reads as its default.
+    /// Clears `Test_Extending_aFloat`. It then reads as its default.
     public mutating func clearTest_Extending_aFloat() { clearExtension(Test_Extending_Extensions_a_float.self) }
 }
 
@@ -1098,7 +1098,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anInt64` is set.
     public var hasTest_Extending_anInt64: Bool { hasExtension(Test_Extending_Extensions_an_int64.self) }
-    /// Forgets `Test_Extending_anInt64`; it then reads as its default.
+    /// Clears `Test_Extending_anInt64`. It then reads as its default.
     public mutating func clearTest_Extending_anInt64() { clearExtension(Test_Extending_Extensions_an_int64.self) }
 }
 
@@ -1109,7 +1109,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aUint64` is set.
     public var hasTest_Extending_aUint64: Bool { hasExtension(Test_Extending_Extensions_a_uint64.self) }
-    /// Forgets `Test_Extending_aUint64`; it then reads as its default.
+    /// Clears `Test_Extending_aUint64`. It then reads as its default.
     public mutating func clearTest_Extending_aUint64() { clearExtension(Test_Extending_Extensions_a_uint64.self) }
 }
 
@@ -1120,7 +1120,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anInt32` is set.
     public var hasTest_Extending_anInt32: Bool { hasExtension(Test_Extending_Extensions_an_int32.self) }
-    /// Forgets `Test_Extending_anInt32`; it then reads as its default.
+    /// Clears `Test_Extending_anInt32`. It then reads as its default.
     public mutating func clearTest_Extending_anInt32() { clearExtension(Test_Extending_Extensions_an_int32.self) }
 }
 
@@ -1131,7 +1131,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aFixed64` is set.
     public var hasTest_Extending_aFixed64: Bool { hasExtension(Test_Extending_Extensions_a_fixed64.self) }
-    /// Forgets `Test_Extending_aFixed64`; it then reads as its default.
+    /// Clears `Test_Extending_aFixed64`. It then reads as its default.
     public mutating func clearTest_Extending_aFixed64() { clearExtension(Test_Extending_Extensions_a_fixed64.self) }
 }
 
@@ -1142,7 +1142,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aFixed32` is set.
     public var hasTest_Extending_aFixed32: Bool { hasExtension(Test_Extending_Extensions_a_fixed32.self) }
-    /// Forgets `Test_Extending_aFixed32`; it then reads as its default.
+    /// Clears `Test_Extending_aFixed32`. It then reads as its default.
     public mutating func clearTest_Extending_aFixed32() { clearExtension(Test_Extending_Extensions_a_fixed32.self) }
 }
 
@@ -1153,7 +1153,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aBool` is set.
     public var hasTest_Extending_aBool: Bool { hasExtension(Test_Extending_Extensions_a_bool.self) }
-    /// Forgets `Test_Extending_aBool`; it then reads as its default.
+    /// Clears `Test_Extending_aBool`. It then reads as its default.
     public mutating func clearTest_Extending_aBool() { clearExtension(Test_Extending_Extensions_a_bool.self) }
 }
 
@@ -1165,7 +1165,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aString` is set.
     public var hasTest_Extending_aString: Bool { hasExtension(Test_Extending_Extensions_a_string.self) }
-    /// Forgets `Test_Extending_aString`; it then reads as its default.
+    /// Clears `Test_Extending_aString`. It then reads as its default.
     public mutating func clearTest_Extending_aString() { clearExtension(Test_Extending_Extensions_a_string.self) }
 }
 
@@ -1176,7 +1176,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_someBytes` is set.
     public var hasTest_Extending_someBytes: Bool { hasExtension(Test_Extending_Extensions_some_bytes.self) }
-    /// Forgets `Test_Extending_someBytes`; it then reads as its default.
+    /// Clears `Test_Extending_someBytes`. It then reads as its default.
     public mutating func clearTest_Extending_someBytes() { clearExtension(Test_Extending_Extensions_some_bytes.self) }
 }
 
@@ -1187,7 +1187,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aUint32` is set.
     public var hasTest_Extending_aUint32: Bool { hasExtension(Test_Extending_Extensions_a_uint32.self) }
-    /// Forgets `Test_Extending_aUint32`; it then reads as its default.
+    /// Clears `Test_Extending_aUint32`. It then reads as its default.
     public mutating func clearTest_Extending_aUint32() { clearExtension(Test_Extending_Extensions_a_uint32.self) }
 }
 
@@ -1198,7 +1198,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anSfixed32` is set.
     public var hasTest_Extending_anSfixed32: Bool { hasExtension(Test_Extending_Extensions_an_sfixed32.self) }
-    /// Forgets `Test_Extending_anSfixed32`; it then reads as its default.
+    /// Clears `Test_Extending_anSfixed32`. It then reads as its default.
     public mutating func clearTest_Extending_anSfixed32() { clearExtension(Test_Extending_Extensions_an_sfixed32.self) }
 }
 
@@ -1209,7 +1209,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anSfixed64` is set.
     public var hasTest_Extending_anSfixed64: Bool { hasExtension(Test_Extending_Extensions_an_sfixed64.self) }
-    /// Forgets `Test_Extending_anSfixed64`; it then reads as its default.
+    /// Clears `Test_Extending_anSfixed64`. It then reads as its default.
     public mutating func clearTest_Extending_anSfixed64() { clearExtension(Test_Extending_Extensions_an_sfixed64.self) }
 }
 
@@ -1220,7 +1220,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aSint32` is set.
     public var hasTest_Extending_aSint32: Bool { hasExtension(Test_Extending_Extensions_a_sint32.self) }
-    /// Forgets `Test_Extending_aSint32`; it then reads as its default.
+    /// Clears `Test_Extending_aSint32`. It then reads as its default.
     public mutating func clearTest_Extending_aSint32() { clearExtension(Test_Extending_Extensions_a_sint32.self) }
 }
 
@@ -1231,7 +1231,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aSint64` is set.
     public var hasTest_Extending_aSint64: Bool { hasExtension(Test_Extending_Extensions_a_sint64.self) }
-    /// Forgets `Test_Extending_aSint64`; it then reads as its default.
+    /// Clears `Test_Extending_aSint64`. It then reads as its default.
     public mutating func clearTest_Extending_aSint64() { clearExtension(Test_Extending_Extensions_a_sint64.self) }
 }
 
@@ -1242,7 +1242,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_size` is set.
     public var hasTest_Extending_size: Bool { hasExtension(Test_Extending_Extensions_size.self) }
-    /// Forgets `Test_Extending_size`; it then reads as its default.
+    /// Clears `Test_Extending_size`. It then reads as its default.
     public mutating func clearTest_Extending_size() { clearExtension(Test_Extending_Extensions_size.self) }
 }
 
@@ -1253,7 +1253,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_color` is set.
     public var hasTest_Extending_color: Bool { hasExtension(Test_Extending_Extensions_color.self) }
-    /// Forgets `Test_Extending_color`; it then reads as its default.
+    /// Clears `Test_Extending_color`. It then reads as its default.
     public mutating func clearTest_Extending_color() { clearExtension(Test_Extending_Extensions_color.self) }
 }
 
@@ -1264,7 +1264,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_weight` is set.
     public var hasTest_Extending_weight: Bool { hasExtension(Test_Extending_Extensions_weight.self) }
-    /// Forgets `Test_Extending_weight`; it then reads as its default.
+    /// Clears `Test_Extending_weight`. It then reads as its default.
     public mutating func clearTest_Extending_weight() { clearExtension(Test_Extending_Extensions_weight.self) }
 }
 
@@ -1275,7 +1275,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_pair` is set.
     public var hasTest_Extending_pair: Bool { hasExtension(Test_Extending_Extensions_Pair.self) }
-    /// Forgets `Test_Extending_pair`; it then reads as its default.
+    /// Clears `Test_Extending_pair`. It then reads as its default.
     public mutating func clearTest_Extending_pair() { clearExtension(Test_Extending_Extensions_Pair.self) }
 }
 
@@ -1329,7 +1329,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_name` is set.
     public var hasTest_Extending_name: Bool { hasExtension(Test_Extending_Extensions_name.self) }
-    /// Forgets `Test_Extending_name`; it then reads as its default.
+    /// Clears `Test_Extending_name`. It then reads as its default.
     public mutating func clearTest_Extending_name() { clearExtension(Test_Extending_Extensions_name.self) }
 }
 
@@ -1340,7 +1340,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_singular` is set.
     public var hasTest_Extending_singular: Bool { hasExtension(Test_Extending_Extensions_singular.self) }
-    /// Forgets `Test_Extending_singular`; it then reads as its default.
+    /// Clears `Test_Extending_singular`. It then reads as its default.
     public mutating func clearTest_Extending_singular() { clearExtension(Test_Extending_Extensions_singular.self) }
 }
 
@@ -1351,7 +1351,7 @@ extension Test_Extending_Weight {
     }
     /// Whether `Test_Extending_unit` is set.
     public var hasTest_Extending_unit: Bool { hasExtension(Test_Extending_Extensions_unit.self) }
-    /// Forgets `Test_Extending_unit`; it then reads as its default.
+    /// Clears `Test_Extending_unit`. It then reads as its default.
     public mutating func clearTest_Extending_unit() { clearExtension(Test_Extending_Extensions_unit.self) }
 }
 
@@ -1362,7 +1362,7 @@ extension Test_Extending_Set {
     }
     /// Whether `Test_Extending_heavy` is set.
     public var hasTest_Extending_heavy: Bool { hasExtension(Test_Extending_Extensions_heavy.self) }
-    /// Forgets `Test_Extending_heavy`; it then reads as its default.
+    /// Clears `Test_Extending_heavy`. It then reads as its default.
     public mutating func clearTest_Extending_heavy() { clearExtension(Test_Extending_Extensions_heavy.self) }
 }
 
@@ -1373,7 +1373,7 @@ extension Test_Extending_Weight {
     }
     /// Whether `Test_Extending_Scope_scope` is set.
     public var hasTest_Extending_Scope_scope: Bool { hasExtension(Test_Extending_Scope.Extensions.scope.self) }
-    /// Forgets `Test_Extending_Scope_scope`; it then reads as its default.
+    /// Clears `Test_Extending_Scope_scope`. It then reads as its default.
     public mutating func clearTest_Extending_Scope_scope() { clearExtension(Test_Extending_Scope.Extensions.scope.self) }
 }
 
@@ -1391,7 +1391,7 @@ extension Test_Extending_Set {
     }
     /// Whether `Test_Extending_Entry_entry` is set.
     public var hasTest_Extending_Entry_entry: Bool { hasExtension(Test_Extending_Entry.Extensions.entry.self) }
-    /// Forgets `Test_Extending_Entry_entry`; it then reads as its default.
+    /// Clears `Test_Extending_Entry_entry`. It then reads as its default.
     public mutating func clearTest_Extending_Entry_entry() { clearExtension(Test_Extending_Entry.Extensions.entry.self) }
 }
 

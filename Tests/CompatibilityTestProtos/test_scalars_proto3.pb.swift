@@ -186,7 +186,7 @@ public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _content.message.pointee.a_point != nil }
-    /// Forgets `aPoint`; it then reads as its default.
+    /// Clears `aPoint`. It then reads as its default.
     public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Singular
@@ -212,7 +212,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aDouble` is set.
     public var hasADouble: Bool { _content.message.pointee.has_a_double_case.rawValue == 1 }
-    /// Forgets `aDouble`; it then reads as its default.
+    /// Clears `aDouble`. It then reads as its default.
     public mutating func clearADouble() { _content.presence.mutableFields(as: Self._table).pointee.has_a_double_case.rawValue = 0 }
 
     public var aFloat: Float {
@@ -225,7 +225,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aFloat` is set.
     public var hasAFloat: Bool { _content.message.pointee.has_a_float_case.rawValue == 2 }
-    /// Forgets `aFloat`; it then reads as its default.
+    /// Clears `aFloat`. It then reads as its default.
     public mutating func clearAFloat() { _content.presence.mutableFields(as: Self._table).pointee.has_a_float_case.rawValue = 0 }
 
     public var aInt32: Int32 {
@@ -238,7 +238,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aInt32` is set.
     public var hasAInt32: Bool { _content.message.pointee.has_a_int32_case.rawValue == 3 }
-    /// Forgets `aInt32`; it then reads as its default.
+    /// Clears `aInt32`. It then reads as its default.
     public mutating func clearAInt32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int32_case.rawValue = 0 }
 
     public var aInt64: Int64 {
@@ -251,7 +251,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aInt64` is set.
     public var hasAInt64: Bool { _content.message.pointee.has_a_int64_case.rawValue == 4 }
-    /// Forgets `aInt64`; it then reads as its default.
+    /// Clears `aInt64`. It then reads as its default.
     public mutating func clearAInt64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int64_case.rawValue = 0 }
 
     public var aUint32: UInt32 {
@@ -264,7 +264,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aUint32` is set.
     public var hasAUint32: Bool { _content.message.pointee.has_a_uint32_case.rawValue == 5 }
-    /// Forgets `aUint32`; it then reads as its default.
+    /// Clears `aUint32`. It then reads as its default.
     public mutating func clearAUint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint32_case.rawValue = 0 }
 
     public var aUint64: UInt64 {
@@ -277,7 +277,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aUint64` is set.
     public var hasAUint64: Bool { _content.message.pointee.has_a_uint64_case.rawValue == 6 }
-    /// Forgets `aUint64`; it then reads as its default.
+    /// Clears `aUint64`. It then reads as its default.
     public mutating func clearAUint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint64_case.rawValue = 0 }
 
     public var aSint32: Int32 {
@@ -290,7 +290,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aSint32` is set.
     public var hasASint32: Bool { _content.message.pointee.has_a_sint32_case.rawValue == 7 }
-    /// Forgets `aSint32`; it then reads as its default.
+    /// Clears `aSint32`. It then reads as its default.
     public mutating func clearASint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint32_case.rawValue = 0 }
 
     public var aSint64: Int64 {
@@ -303,7 +303,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aSint64` is set.
     public var hasASint64: Bool { _content.message.pointee.has_a_sint64_case.rawValue == 8 }
-    /// Forgets `aSint64`; it then reads as its default.
+    /// Clears `aSint64`. It then reads as its default.
     public mutating func clearASint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint64_case.rawValue = 0 }
 
     public var aFixed32: UInt32 {
@@ -316,7 +316,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aFixed32` is set.
     public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32_case.rawValue == 9 }
-    /// Forgets `aFixed32`; it then reads as its default.
+    /// Clears `aFixed32`. It then reads as its default.
     public mutating func clearAFixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed32_case.rawValue = 0 }
 
     public var aFixed64: UInt64 {
@@ -329,7 +329,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aFixed64` is set.
     public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64_case.rawValue == 10 }
-    /// Forgets `aFixed64`; it then reads as its default.
+    /// Clears `aFixed64`. It then reads as its default.
     public mutating func clearAFixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed64_case.rawValue = 0 }
 
     public var aSfixed32: Int32 {
@@ -342,7 +342,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aSfixed32` is set.
     public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32_case.rawValue == 11 }
-    /// Forgets `aSfixed32`; it then reads as its default.
+    /// Clears `aSfixed32`. It then reads as its default.
     public mutating func clearASfixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed32_case.rawValue = 0 }
 
     public var aSfixed64: Int64 {
@@ -355,7 +355,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aSfixed64` is set.
     public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64_case.rawValue == 12 }
-    /// Forgets `aSfixed64`; it then reads as its default.
+    /// Clears `aSfixed64`. It then reads as its default.
     public mutating func clearASfixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed64_case.rawValue = 0 }
 
     public var aBool: Bool {
@@ -368,7 +368,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aBool` is set.
     public var hasABool: Bool { _content.message.pointee.has_a_bool_case.rawValue == 13 }
-    /// Forgets `aBool`; it then reads as its default.
+    /// Clears `aBool`. It then reads as its default.
     public mutating func clearABool() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bool_case.rawValue = 0 }
 
     public var aString: String {
@@ -377,7 +377,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _content.message.pointee.has_a_string_case.rawValue == 14 }
-    /// Forgets `aString`; it then reads as its default.
+    /// Clears `aString`. It then reads as its default.
     public mutating func clearAString() { _content.presence.mutableFields(as: Self._table).pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -391,7 +391,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _content.message.pointee.has_a_bytes_case.rawValue == 15 }
-    /// Forgets `aBytes`; it then reads as its default.
+    /// Clears `aBytes`. It then reads as its default.
     public mutating func clearABytes() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bytes_case.rawValue = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -409,7 +409,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aColor` is set.
     public var hasAColor: Bool { _content.message.pointee.has_a_color_case.rawValue == 16 }
-    /// Forgets `aColor`; it then reads as its default.
+    /// Clears `aColor`. It then reads as its default.
     public mutating func clearAColor() { _content.presence.mutableFields(as: Self._table).pointee.has_a_color_case.rawValue = 0 }
 
     public var aPoint: Test_Scalars_Proto3_Point {
@@ -419,7 +419,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.S
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _content.message.pointee.has_a_point_case.rawValue == 17 }
-    /// Forgets `aPoint`; it then reads as its default.
+    /// Clears `aPoint`. It then reads as its default.
     public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.has_a_point_case.rawValue = 0 }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Optional
@@ -1023,7 +1023,7 @@ public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.Swi
         }
     }
 
-    /// What `value` can hold.
+    /// The possible values of `value`.
     public enum OneOf_Value: Hashable, Sendable {
         case aDouble(Double)
         case aFloat(Float)

@@ -136,7 +136,7 @@ import Testing
                 #expect((outcome.output == stream) == isShown)
             }
         }
-        #expect(log.entries.contains { $0.text.contains("showed no certificate") } == !isShown)
+        #expect(log.entries.contains { $0.text.contains("presented no certificate") } == !isShown)
     }
 
     // MARK: Our client

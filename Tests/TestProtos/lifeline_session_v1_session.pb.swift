@@ -192,7 +192,7 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
         }
     }
 
-    /// What `kind` can hold.
+    /// The possible values of `kind`.
     public enum OneOf_Kind: Hashable, Sendable {
         /// 1 to 7: frames without a place.
         case hello(Lifeline_Session_V1_Hello)
@@ -282,7 +282,7 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     }
     /// Whether `progress` is set.
     public var hasProgress: Bool { _message.pointee.progress != nil }
-    /// Forgets `progress`; it then reads as its default.
+    /// Clears `progress`. It then reads as its default.
     public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
 
     public var terms: Lifeline_Session_V1_Terms {
@@ -292,7 +292,7 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     }
     /// Whether `terms` is set.
     public var hasTerms: Bool { _message.pointee.terms != nil }
-    /// Forgets `terms`; it then reads as its default.
+    /// Clears `terms`. It then reads as its default.
     public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
 
     /// How the session is to be found at the server; may be empty.
@@ -320,7 +320,7 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     }
     /// Whether `store` is set.
     public var hasStore: Bool { _message.pointee.store != nil }
-    /// Forgets `store`; it then reads as its default.
+    /// Clears `store`. It then reads as its default.
     public mutating func clearStore() { _mutableFields().pointee.store = nil }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Hello
@@ -380,7 +380,7 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     }
     /// Whether `progress` is set.
     public var hasProgress: Bool { _message.pointee.progress != nil }
-    /// Forgets `progress`; it then reads as its default.
+    /// Clears `progress`. It then reads as its default.
     public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
 
     public var terms: Lifeline_Session_V1_Terms {
@@ -390,7 +390,7 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     }
     /// Whether `terms` is set.
     public var hasTerms: Bool { _message.pointee.terms != nil }
-    /// Forgets `terms`; it then reads as its default.
+    /// Clears `terms`. It then reads as its default.
     public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
 
     /// Metadata of the server for the client.
@@ -408,7 +408,7 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     }
     /// Whether `store` is set.
     public var hasStore: Bool { _message.pointee.store != nil }
-    /// Forgets `store`; it then reads as its default.
+    /// Clears `store`. It then reads as its default.
     public mutating func clearStore() { _mutableFields().pointee.store = nil }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Welcome
@@ -776,7 +776,7 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
     }
     /// Whether `reply` is set.
     public var hasReply: Bool { _message.pointee.reply != nil }
-    /// Forgets `reply`; it then reads as its default.
+    /// Clears `reply`. It then reads as its default.
     public mutating func clearReply() { _mutableFields().pointee.reply = nil }
 
     /// Of a durable push: no durable message of the sender's with a number up to this one comes any more.

@@ -19,7 +19,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     }
     /// Whether `slashes` is set.
     public var hasSlashes: Bool { _message.pointee.has_slashes != 0 }
-    /// Forgets `slashes`; it then reads as its default.
+    /// Clears `slashes`. It then reads as its default.
     public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
     /// Calls `body` with the text of `slashes`, without a copy.
     public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -36,7 +36,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     }
     /// Whether `lines` is set.
     public var hasLines: Bool { _message.pointee.has_lines != 0 }
-    /// Forgets `lines`; it then reads as its default.
+    /// Clears `lines`. It then reads as its default.
     public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
     /// Calls `body` with the text of `lines`, without a copy.
     public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -51,7 +51,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     }
     /// Whether `block` is set.
     public var hasBlock: Bool { _message.pointee.has_block != 0 }
-    /// Forgets `block`; it then reads as its default.
+    /// Clears `block`. It then reads as its default.
     public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
     /// Calls `body` with the text of `block`, without a copy.
     public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -67,7 +67,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     }
     /// Whether `carriageReturns` is set.
     public var hasCarriageReturns: Bool { _message.pointee.has_carriage_returns != 0 }
-    /// Forgets `carriageReturns`; it then reads as its default.
+    /// Clears `carriageReturns`. It then reads as its default.
     public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
     /// Calls `body` with the text of `carriageReturns`, without a copy.
     public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -87,7 +87,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     }
     /// Whether `separators` is set.
     public var hasSeparators: Bool { _message.pointee.has_separators != 0 }
-    /// Forgets `separators`; it then reads as its default.
+    /// Clears `separators`. It then reads as its default.
     public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
     /// Calls `body` with the text of `separators`, without a copy.
     public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -105,7 +105,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
     }
     /// Whether `markup` is set.
     public var hasMarkup: Bool { _message.pointee.has_markup != 0 }
-    /// Forgets `markup`; it then reads as its default.
+    /// Clears `markup`. It then reads as its default.
     public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
     /// Calls `body` with the text of `markup`, without a copy.
     public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -140,7 +140,7 @@ public struct Test_Comments_Commented: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         /// About a member.
         case chosen(String)

@@ -59,7 +59,7 @@ public struct Test_Comments_Deprecated: LifelineMessages.Message {
     }
     /// Whether `maybe` is set.
     public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
-    /// Forgets `maybe`; it then reads as its default.
+    /// Clears `maybe`. It then reads as its default.
     public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
     /// Calls `body` with the text of `maybe`, without a copy.
     public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -122,7 +122,7 @@ public struct Test_Comments_Deprecated: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         /// NOTE: This field was marked as deprecated in the .proto file.
         case nested(Test_Comments_Deprecated)

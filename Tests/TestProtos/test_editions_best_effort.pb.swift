@@ -17,7 +17,7 @@ public struct Test_Editions_BestEffort: LifelineMessages.Message {
     }
     /// Whether `fooBar` is set.
     public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
-    /// Forgets `fooBar`; it then reads as its default.
+    /// Clears `fooBar`. It then reads as its default.
     public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
 
     public var fooBar_2: Int32 {
@@ -30,7 +30,7 @@ public struct Test_Editions_BestEffort: LifelineMessages.Message {
     }
     /// Whether `fooBar_2` is set.
     public var hasFooBar_2: Bool { _message.pointee.has_foobar != 0 }
-    /// Forgets `fooBar_2`; it then reads as its default.
+    /// Clears `fooBar_2`. It then reads as its default.
     public mutating func clearFooBar_2() { _mutableFields().pointee.has_foobar = 0 }
 
     public var last: Int32 {
@@ -43,7 +43,7 @@ public struct Test_Editions_BestEffort: LifelineMessages.Message {
     }
     /// Whether `last` is set.
     public var hasLast: Bool { _message.pointee.has_last != 0 }
-    /// Forgets `last`; it then reads as its default.
+    /// Clears `last`. It then reads as its default.
     public mutating func clearLast() { _mutableFields().pointee.has_last = 0 }
 
     public typealias _Fields = CTestProtos.Test__Editions__BestEffort

@@ -68,7 +68,7 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     }
     /// Whether `explicit` is set.
     public var hasExplicit: Bool { _message.pointee.has_explicit_1 != 0 }
-    /// Forgets `explicit`; it then reads as its default.
+    /// Clears `explicit`. It then reads as its default.
     public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_1 = 0 }
 
     public var implicit: Int32 {
@@ -83,7 +83,7 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     }
     /// Whether `explicitText` is set.
     public var hasExplicitText: Bool { _message.pointee.has_explicit_text != 0 }
-    /// Forgets `explicitText`; it then reads as its default.
+    /// Clears `explicitText`. It then reads as its default.
     public mutating func clearExplicitText() { _mutableFields().pointee.has_explicit_text = 0 }
     /// Calls `body` with the text of `explicitText`, without a copy.
     public func withExplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -130,7 +130,7 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     }
     /// Whether `withDefault` is set.
     public var hasWithDefault: Bool { _message.pointee.has_with_default != 0 }
-    /// Forgets `withDefault`; it then reads as its default.
+    /// Clears `withDefault`. It then reads as its default.
     public mutating func clearWithDefault() { _mutableFields().pointee.has_with_default = 0 }
 
     public var message: Test_Editions_Presence {
@@ -140,7 +140,7 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.message != nil }
-    /// Forgets `message`; it then reads as its default.
+    /// Clears `message`. It then reads as its default.
     public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
     public var number: Int32 {
@@ -179,7 +179,7 @@ public struct Test_Editions_Presence: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case number(Int32)
         case text(String)
@@ -204,7 +204,7 @@ public struct Test_Editions_Required: LifelineMessages.Message {
     }
     /// Whether `number` is set.
     public var hasNumber: Bool { _message.pointee.has_number != 0 }
-    /// Forgets `number`; it then reads as its default.
+    /// Clears `number`. It then reads as its default.
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public var text: String {
@@ -213,7 +213,7 @@ public struct Test_Editions_Required: LifelineMessages.Message {
     }
     /// Whether `text` is set.
     public var hasText: Bool { _message.pointee.has_text != 0 }
-    /// Forgets `text`; it then reads as its default.
+    /// Clears `text`. It then reads as its default.
     public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -228,7 +228,7 @@ public struct Test_Editions_Required: LifelineMessages.Message {
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.message != nil }
-    /// Forgets `message`; it then reads as its default.
+    /// Clears `message`. It then reads as its default.
     public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
     public typealias _Fields = CTestProtos.Test__Editions__Required
@@ -250,7 +250,7 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
     }
     /// Whether ``open`` is set.
     public var hasOpen: Bool { _message.pointee.has_open != 0 }
-    /// Forgets ``open``; it then reads as its default.
+    /// Clears ``open``. It then reads as its default.
     public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
 
     public var closed: Test_Editions_Closed {
@@ -263,7 +263,7 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
     }
     /// Whether `closed` is set.
     public var hasClosed: Bool { _message.pointee.has_closed != 0 }
-    /// Forgets `closed`; it then reads as its default.
+    /// Clears `closed`. It then reads as its default.
     public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     public var opens: LifelineMessages.RepeatedField<Test_Editions_Open> {
@@ -301,7 +301,7 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
     }
     /// Whether `other` is set.
     public var hasOther: Bool { _message.pointee.has_other != 0 }
-    /// Forgets `other`; it then reads as its default.
+    /// Clears `other`. It then reads as its default.
     public mutating func clearOther() { _mutableFields().pointee.has_other = 0 }
 
     /// Closed, by its file's features.
@@ -315,7 +315,7 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
     }
     /// Whether `ofFile` is set.
     public var hasOfFile: Bool { _message.pointee.has_of_file != 0 }
-    /// Forgets `ofFile`; it then reads as its default.
+    /// Clears `ofFile`. It then reads as its default.
     public mutating func clearOfFile() { _mutableFields().pointee.has_of_file = 0 }
 
     public var chosenOpen: Test_Editions_Open {
@@ -353,7 +353,7 @@ public struct Test_Editions_Enums: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosenOpen(Test_Editions_Open)
         case chosenClosed(Test_Editions_Closed)
@@ -413,7 +413,7 @@ public struct Test_Editions_Text: LifelineMessages.Message {
     }
     /// Whether `checked` is set.
     public var hasChecked: Bool { _message.pointee.has_checked != 0 }
-    /// Forgets `checked`; it then reads as its default.
+    /// Clears `checked`. It then reads as its default.
     public mutating func clearChecked() { _mutableFields().pointee.has_checked = 0 }
     /// Calls `body` with the text of `checked`, without a copy.
     public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -427,7 +427,7 @@ public struct Test_Editions_Text: LifelineMessages.Message {
     }
     /// Whether `unchecked` is set.
     public var hasUnchecked: Bool { _message.pointee.has_unchecked != 0 }
-    /// Forgets `unchecked`; it then reads as its default.
+    /// Clears `unchecked`. It then reads as its default.
     public mutating func clearUnchecked() { _mutableFields().pointee.has_unchecked = 0 }
     /// Calls `body` with the text of `unchecked`, without a copy.
     public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -506,7 +506,7 @@ public struct Test_Editions_Text: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosenUnchecked(String)
         case chosenChecked(String)
@@ -529,7 +529,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     }
     /// Whether `inner` is set.
     public var hasInner: Bool { _message.pointee.inner != nil }
-    /// Forgets `inner`; it then reads as its default.
+    /// Clears `inner`. It then reads as its default.
     public mutating func clearInner() { _mutableFields().pointee.inner = nil }
 
     public var other: Test_Editions_Delimited.Inner {
@@ -539,7 +539,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     }
     /// Whether `other` is set.
     public var hasOther: Bool { _message.pointee.other != nil }
-    /// Forgets `other`; it then reads as its default.
+    /// Clears `other`. It then reads as its default.
     public mutating func clearOther() { _mutableFields().pointee.other = nil }
 
     public var delimited: Test_Editions_Delimited {
@@ -549,7 +549,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     }
     /// Whether `delimited` is set.
     public var hasDelimited: Bool { _message.pointee.delimited != nil }
-    /// Forgets `delimited`; it then reads as its default.
+    /// Clears `delimited`. It then reads as its default.
     public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
 
     public var prefixed: Test_Editions_Delimited.Inner {
@@ -559,7 +559,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     }
     /// Whether `prefixed` is set.
     public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
-    /// Forgets `prefixed`; it then reads as its default.
+    /// Clears `prefixed`. It then reads as its default.
     public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
 
     public var many: LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner> {
@@ -597,7 +597,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
     }
     /// Whether `ofFileMessage` is set.
     public var hasOfFileMessage: Bool { _message.pointee.of_file_message != nil }
-    /// Forgets `ofFileMessage`; it then reads as its default.
+    /// Clears `ofFileMessage`. It then reads as its default.
     public mutating func clearOfFileMessage() { _mutableFields().pointee.of_file_message = nil }
 
     public var choice: OneOf_Choice? {
@@ -617,7 +617,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Editions_Delimited.Inner)
         case number(Int32)
@@ -634,7 +634,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
         }
         /// Whether `number` is set.
         public var hasNumber: Bool { _message.pointee.has_number != 0 }
-        /// Forgets `number`; it then reads as its default.
+        /// Clears `number`. It then reads as its default.
         public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         public var below: Test_Editions_Delimited {
@@ -644,7 +644,7 @@ public struct Test_Editions_Delimited: LifelineMessages.Message {
         }
         /// Whether `below` is set.
         public var hasBelow: Bool { _message.pointee.below != nil }
-        /// Forgets `below`; it then reads as its default.
+        /// Clears `below`. It then reads as its default.
         public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
         public typealias _Fields = CTestProtos.Test__Editions__Delimited__InnerX85f97181

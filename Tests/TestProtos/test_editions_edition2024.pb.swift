@@ -17,7 +17,7 @@ public struct Test_Editions_Edition2024_Hidden: LifelineMessages.Message {
     }
     /// Whether `number` is set.
     public var hasNumber: Bool { _message.pointee.has_number != 0 }
-    /// Forgets `number`; it then reads as its default.
+    /// Clears `number`. It then reads as its default.
     public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public typealias _Fields = CTestProtos.Test__Editions__Edition2024__Hidden
@@ -36,7 +36,7 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     }
     /// Whether `hidden` is set.
     public var hasHidden: Bool { _message.pointee.hidden != nil }
-    /// Forgets `hidden`; it then reads as its default.
+    /// Clears `hidden`. It then reads as its default.
     public mutating func clearHidden() { _mutableFields().pointee.hidden = nil }
 
     public var kind: Test_Editions_Edition2024_Shown.Kind {
@@ -49,7 +49,7 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     }
     /// Whether `kind` is set.
     public var hasKind: Bool { _message.pointee.has_kind != 0 }
-    /// Forgets `kind`; it then reads as its default.
+    /// Clears `kind`. It then reads as its default.
     public mutating func clearKind() { _mutableFields().pointee.has_kind = 0 }
 
     public var nested: Test_Editions_Edition2024_Shown.Nested {
@@ -59,7 +59,7 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     }
     /// Whether `nested` is set.
     public var hasNested: Bool { _message.pointee.nested != nil }
-    /// Forgets `nested`; it then reads as its default.
+    /// Clears `nested`. It then reads as its default.
     public mutating func clearNested() { _mutableFields().pointee.nested = nil }
 
     public var view: String {
@@ -68,7 +68,7 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     }
     /// Whether `view` is set.
     public var hasView: Bool { _message.pointee.has_view != 0 }
-    /// Forgets `view`; it then reads as its default.
+    /// Clears `view`. It then reads as its default.
     public mutating func clearView() { _mutableFields().pointee.has_view = 0 }
     /// Calls `body` with the text of `view`, without a copy.
     public func withViewUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -91,7 +91,7 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     }
     /// Whether `closed` is set.
     public var hasClosed: Bool { _message.pointee.has_closed != 0 }
-    /// Forgets `closed`; it then reads as its default.
+    /// Clears `closed`. It then reads as its default.
     public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     public var numbers: LifelineMessages.RepeatedField<Int32> {
@@ -134,7 +134,7 @@ public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
         }
         /// Whether `text` is set.
         public var hasText: Bool { _message.pointee.has_text != 0 }
-        /// Forgets `text`; it then reads as its default.
+        /// Clears `text`. It then reads as its default.
         public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -169,7 +169,7 @@ public struct Test_Editions_Edition2024_OddlyNamed: LifelineMessages.Message {
     }
     /// Whether `camelCase` is set.
     public var hasCamelCase: Bool { _message.pointee.has_camelcase != 0 }
-    /// Forgets `camelCase`; it then reads as its default.
+    /// Clears `camelCase`. It then reads as its default.
     public mutating func clearCamelCase() { _mutableFields().pointee.has_camelcase = 0 }
 
     public var number: Int32 {
@@ -196,7 +196,7 @@ public struct Test_Editions_Edition2024_OddlyNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case number(Int32)
     }

@@ -74,7 +74,7 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     }
     /// Whether `explicit` is set.
     public var hasExplicit: Bool { _message.pointee.has_explicit_2 != 0 }
-    /// Forgets `explicit`; it then reads as its default.
+    /// Clears `explicit`. It then reads as its default.
     public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_2 = 0 }
 
     public var closed: Test_Editions_OfFile {
@@ -87,7 +87,7 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     }
     /// Whether `closed` is set.
     public var hasClosed: Bool { _message.pointee.has_closed != 0 }
-    /// Forgets `closed`; it then reads as its default.
+    /// Clears `closed`. It then reads as its default.
     public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     public var `open`: Test_Editions_OfFileOpen {
@@ -132,7 +132,7 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     }
     /// Whether `delimited` is set.
     public var hasDelimited: Bool { _message.pointee.delimited != nil }
-    /// Forgets `delimited`; it then reads as its default.
+    /// Clears `delimited`. It then reads as its default.
     public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
 
     public var prefixed: Test_Editions_OfFileMessage {
@@ -142,7 +142,7 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
     }
     /// Whether `prefixed` is set.
     public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
-    /// Forgets `prefixed`; it then reads as its default.
+    /// Clears `prefixed`. It then reads as its default.
     public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
 
     /// Neither the map's entries nor their values are ever delimited.
@@ -185,7 +185,7 @@ public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen(String)
         case chosenMessage(Test_Editions_OfFileMessage)

@@ -23,7 +23,7 @@ public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
     }
     /// Whether `nothing` is set.
     public var hasNothing: Bool { _message.pointee.nothing != nil }
-    /// Forgets `nothing`; it then reads as its default.
+    /// Clears `nothing`. It then reads as its default.
     public mutating func clearNothing() { _mutableFields().pointee.nothing = nil }
 
     public var nothings: LifelineMessages.RepeatedField<Test_Empty_Nothing> {
@@ -59,7 +59,7 @@ public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Empty_Nothing)
     }

@@ -16,7 +16,7 @@ public struct Test_Imports_Schema: LifelineMessages.Message {
     }
     /// Whether `files` is set.
     public var hasFiles: Bool { _message.pointee.files != nil }
-    /// Forgets `files`; it then reads as its default.
+    /// Clears `files`. It then reads as its default.
     public mutating func clearFiles() { _mutableFields().pointee.files = nil }
 
     public var fieldOptions: LifelineMessages.MapField<String, Google_Protobuf_FieldOptions> {
@@ -41,7 +41,7 @@ public struct Test_Imports_Schema: LifelineMessages.Message {
     }
     /// Whether `type` is set.
     public var hasType: Bool { _message.pointee.has_type_4 != 0 }
-    /// Forgets `type`; it then reads as its default.
+    /// Clears `type`. It then reads as its default.
     public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
 
     public var request: Google_Protobuf_Compiler_CodeGeneratorRequest {
@@ -51,7 +51,7 @@ public struct Test_Imports_Schema: LifelineMessages.Message {
     }
     /// Whether `request` is set.
     public var hasRequest: Bool { _message.pointee.request != nil }
-    /// Forgets `request`; it then reads as its default.
+    /// Clears `request`. It then reads as its default.
     public mutating func clearRequest() { _mutableFields().pointee.request = nil }
 
     public typealias _Fields = CTestProtos.Test__Imports__Schema
@@ -69,7 +69,7 @@ public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -97,7 +97,7 @@ public struct Test_Imports_Extensions_rank: LifelineMessages.MessageExtension {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Google_Protobuf_FieldOptions
@@ -116,7 +116,7 @@ extension Google_Protobuf_MessageOptions {
     }
     /// Whether `Test_Imports_owner` is set.
     public var hasTest_Imports_owner: Bool { hasExtension(Test_Imports_Extensions_owner.self) }
-    /// Forgets `Test_Imports_owner`; it then reads as its default.
+    /// Clears `Test_Imports_owner`. It then reads as its default.
     public mutating func clearTest_Imports_owner() { clearExtension(Test_Imports_Extensions_owner.self) }
 }
 
@@ -127,7 +127,7 @@ extension Google_Protobuf_FieldOptions {
     }
     /// Whether `Test_Imports_rank` is set.
     public var hasTest_Imports_rank: Bool { hasExtension(Test_Imports_Extensions_rank.self) }
-    /// Forgets `Test_Imports_rank`; it then reads as its default.
+    /// Clears `Test_Imports_rank`. It then reads as its default.
     public mutating func clearTest_Imports_rank() { clearExtension(Test_Imports_Extensions_rank.self) }
 }
 

@@ -33,7 +33,7 @@ public struct Test_Imports_Options_Extensions_level: LifelineMessages.MessageExt
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50013 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -52,7 +52,7 @@ public struct Test_Imports_Options_Extensions_note: LifelineMessages.MessageExte
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50014 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -80,7 +80,7 @@ public struct Test_Imports_Options_Extensions_rate: LifelineMessages.MessageExte
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50015 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -100,7 +100,7 @@ public struct Test_Imports_Options_Extensions_mark: LifelineMessages.MessageExte
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50016 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -135,7 +135,7 @@ extension Google_Protobuf_MessageOptions {
     }
     /// Whether `Test_Imports_Options_level` is set.
     public var hasTest_Imports_Options_level: Bool { hasExtension(Test_Imports_Options_Extensions_level.self) }
-    /// Forgets `Test_Imports_Options_level`; it then reads as its default.
+    /// Clears `Test_Imports_Options_level`. It then reads as its default.
     public mutating func clearTest_Imports_Options_level() { clearExtension(Test_Imports_Options_Extensions_level.self) }
 }
 
@@ -146,7 +146,7 @@ extension Google_Protobuf_MessageOptions {
     }
     /// Whether `Test_Imports_Options_note` is set.
     public var hasTest_Imports_Options_note: Bool { hasExtension(Test_Imports_Options_Extensions_note.self) }
-    /// Forgets `Test_Imports_Options_note`; it then reads as its default.
+    /// Clears `Test_Imports_Options_note`. It then reads as its default.
     public mutating func clearTest_Imports_Options_note() { clearExtension(Test_Imports_Options_Extensions_note.self) }
 }
 
@@ -157,7 +157,7 @@ extension Google_Protobuf_MessageOptions {
     }
     /// Whether `Test_Imports_Options_rate` is set.
     public var hasTest_Imports_Options_rate: Bool { hasExtension(Test_Imports_Options_Extensions_rate.self) }
-    /// Forgets `Test_Imports_Options_rate`; it then reads as its default.
+    /// Clears `Test_Imports_Options_rate`. It then reads as its default.
     public mutating func clearTest_Imports_Options_rate() { clearExtension(Test_Imports_Options_Extensions_rate.self) }
 }
 
@@ -168,7 +168,7 @@ extension Google_Protobuf_MessageOptions {
     }
     /// Whether `Test_Imports_Options_mark` is set.
     public var hasTest_Imports_Options_mark: Bool { hasExtension(Test_Imports_Options_Extensions_mark.self) }
-    /// Forgets `Test_Imports_Options_mark`; it then reads as its default.
+    /// Clears `Test_Imports_Options_mark`. It then reads as its default.
     public mutating func clearTest_Imports_Options_mark() { clearExtension(Test_Imports_Options_Extensions_mark.self) }
 }
 

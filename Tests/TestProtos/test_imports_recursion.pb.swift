@@ -24,7 +24,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
     }
     /// Whether `left` is set.
     public var hasLeft: Bool { _message.pointee.left != nil }
-    /// Forgets `left`; it then reads as its default.
+    /// Clears `left`. It then reads as its default.
     public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
     public var right: Test_Imports_Tree {
@@ -34,7 +34,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.has_right_case.rawValue == 3 }
-    /// Forgets `right`; it then reads as its default.
+    /// Clears `right`. It then reads as its default.
     public mutating func clearRight() { _mutableFields().pointee.has_right_case.rawValue = 0 }
 
     public var children: LifelineMessages.RepeatedField<Test_Imports_Tree> {
@@ -78,7 +78,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
         }
     }
 
-    /// What `grafted` can hold.
+    /// The possible values of `grafted`.
     public enum OneOf_Grafted: Hashable, Sendable {
         case branch(Test_Imports_Tree)
         case leaf(Test_Imports_Tree.Leaf)
@@ -92,7 +92,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
         }
         /// Whether `tree` is set.
         public var hasTree: Bool { _message.pointee.tree != nil }
-        /// Forgets `tree`; it then reads as its default.
+        /// Clears `tree`. It then reads as its default.
         public mutating func clearTree() { _mutableFields().pointee.tree = nil }
 
         public var vein: Test_Imports_Tree.Leaf.Vein {
@@ -102,7 +102,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
         }
         /// Whether `vein` is set.
         public var hasVein: Bool { _message.pointee.vein != nil }
-        /// Forgets `vein`; it then reads as its default.
+        /// Clears `vein`. It then reads as its default.
         public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
         public struct Vein: LifelineMessages.Message {
@@ -113,7 +113,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
             }
             /// Whether `leaf` is set.
             public var hasLeaf: Bool { _message.pointee.leaf != nil }
-            /// Forgets `leaf`; it then reads as its default.
+            /// Clears `leaf`. It then reads as its default.
             public mutating func clearLeaf() { _mutableFields().pointee.leaf = nil }
 
             public var vein: Test_Imports_Tree.Leaf.Vein {
@@ -123,7 +123,7 @@ public struct Test_Imports_Tree: LifelineMessages.Message {
             }
             /// Whether `vein` is set.
             public var hasVein: Bool { _message.pointee.vein != nil }
-            /// Forgets `vein`; it then reads as its default.
+            /// Clears `vein`. It then reads as its default.
             public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
             public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3
@@ -158,7 +158,7 @@ public struct Test_Imports_Egg: LifelineMessages.Message {
     }
     /// Whether `hatches` is set.
     public var hasHatches: Bool { _message.pointee.hatches != nil }
-    /// Forgets `hatches`; it then reads as its default.
+    /// Clears `hatches`. It then reads as its default.
     public mutating func clearHatches() { _mutableFields().pointee.hatches = nil }
 
     public typealias _Fields = CTestProtos.Test__Imports__Egg

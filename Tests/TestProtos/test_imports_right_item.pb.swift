@@ -13,7 +13,7 @@ public struct Test_Imports_Right_Item: LifelineMessages.Message {
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.has_right != 0 }
-    /// Forgets `right`; it then reads as its default.
+    /// Clears `right`. It then reads as its default.
     public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {

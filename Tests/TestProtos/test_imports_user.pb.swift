@@ -16,7 +16,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
     /// Whether `left` is set.
     public var hasLeft: Bool { _message.pointee.left != nil }
-    /// Forgets `left`; it then reads as its default.
+    /// Clears `left`. It then reads as its default.
     public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
     public var right: Test_Imports_Right_Item {
@@ -26,7 +26,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.right != nil }
-    /// Forgets `right`; it then reads as its default.
+    /// Clears `right`. It then reads as its default.
     public mutating func clearRight() { _mutableFields().pointee.right = nil }
 
     public var lefts: LifelineMessages.MapField<String, Test_Imports_Left_Item> {
@@ -66,7 +66,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
     /// Whether `anything` is set.
     public var hasAnything: Bool { _message.pointee.anything != nil }
-    /// Forgets `anything`; it then reads as its default.
+    /// Clears `anything`. It then reads as its default.
     public mutating func clearAnything() { _mutableFields().pointee.anything = nil }
 
     public var properties: Google_Protobuf_Struct {
@@ -76,7 +76,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
     /// Whether `properties` is set.
     public var hasProperties: Bool { _message.pointee.properties != nil }
-    /// Forgets `properties`; it then reads as its default.
+    /// Clears `properties`. It then reads as its default.
     public mutating func clearProperties() { _mutableFields().pointee.properties = nil }
 
     public var null: Google_Protobuf_NullValue {
@@ -91,7 +91,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
     /// Whether `wrapped` is set.
     public var hasWrapped: Bool { _message.pointee.wrapped != nil }
-    /// Forgets `wrapped`; it then reads as its default.
+    /// Clears `wrapped`. It then reads as its default.
     public mutating func clearWrapped() { _mutableFields().pointee.wrapped = nil }
 
     public var values: LifelineMessages.MapField<Int64, Google_Protobuf_Value> {
@@ -107,7 +107,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
     }
     /// Whether `unpackaged` is set.
     public var hasUnpackaged: Bool { _message.pointee.unpackaged != nil }
-    /// Forgets `unpackaged`; it then reads as its default.
+    /// Clears `unpackaged`. It then reads as its default.
     public mutating func clearUnpackaged() { _mutableFields().pointee.unpackaged = nil }
 
     public var unpackagedKind: UnpackagedKind {
@@ -134,7 +134,7 @@ public struct Test_Imports_User: LifelineMessages.Message {
         }
     }
 
-    /// What `either` can hold.
+    /// The possible values of `either`.
     public enum OneOf_Either: Hashable, Sendable {
         case eitherLeft(Test_Imports_Left_Item)
         case eitherRight(Test_Imports_Right_Item)

@@ -179,7 +179,7 @@ public struct Test_Names_Cases_Cases: LifelineMessages.Message {
     }
     /// Whether `closed` is set.
     public var hasClosed: Bool { _message.pointee.has_closed != 0 }
-    /// Forgets `closed`; it then reads as its default.
+    /// Clears `closed`. It then reads as its default.
     public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
     public var prefixed: Test_Names_Cases_Cases.Prefixed {
@@ -192,7 +192,7 @@ public struct Test_Names_Cases_Cases: LifelineMessages.Message {
     }
     /// Whether `prefixed` is set.
     public var hasPrefixed: Bool { _message.pointee.has_prefixed != 0 }
-    /// Forgets `prefixed`; it then reads as its default.
+    /// Clears `prefixed`. It then reads as its default.
     public mutating func clearPrefixed() { _mutableFields().pointee.has_prefixed = 0 }
 
     public enum Prefixed: LifelineMessages.ProtobufEnum {

@@ -68,7 +68,7 @@ public struct Test_Names_Presence: LifelineMessages.Message {
     }
     /// Whether `foo` is set.
     public var hasFoo: Bool { _message.pointee.has_foo_of_case.rawValue == 1 }
-    /// Forgets `foo`; it then reads as its default.
+    /// Clears `foo`. It then reads as its default.
     public mutating func clearFoo() { _mutableFields().pointee.has_foo_of_case.rawValue = 0 }
 
     public var hasFoo_p: Bool {
@@ -216,7 +216,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     }
     /// Whether `oneOfX` is set.
     public var hasOneOfX: Bool { _message.pointee.oneof_x != nil }
-    /// Forgets `oneOfX`; it then reads as its default.
+    /// Clears `oneOfX`. It then reads as its default.
     public mutating func clearOneOfX() { _mutableFields().pointee.oneof_x = nil }
 
     public var set: Int32 {
@@ -235,7 +235,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     }
     /// Whether `xCaseMessage` is set.
     public var hasXCaseMessage: Bool { _message.pointee.x_case_message != nil }
-    /// Forgets `xCaseMessage`; it then reads as its default.
+    /// Clears `xCaseMessage`. It then reads as its default.
     public mutating func clearXCaseMessage() { _mutableFields().pointee.x_case_message = nil }
 
     public var xMessage: Test_Names_Oneofs.X {
@@ -245,7 +245,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
     }
     /// Whether `xMessage` is set.
     public var hasXMessage: Bool { _message.pointee.x_message != nil }
-    /// Forgets `xMessage`; it then reads as its default.
+    /// Clears `xMessage`. It then reads as its default.
     public mutating func clearXMessage() { _mutableFields().pointee.x_message = nil }
 
     public var x: OneOf_X? {
@@ -265,7 +265,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `x` can hold.
+    /// The possible values of `x`.
     public enum OneOf_X: Hashable, Sendable {
         case a(Int32)
         case b(String)
@@ -286,7 +286,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `fooBar` can hold.
+    /// The possible values of `fooBar`.
     public enum OneOf_FooBar: Hashable, Sendable {
         case c(Int32)
     }
@@ -306,7 +306,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `foo_Bar` can hold.
+    /// The possible values of `foo_Bar`.
     public enum OneOf_Foo_Bar: Hashable, Sendable {
         case d(Int32)
     }
@@ -326,7 +326,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `fooBar_7` can hold.
+    /// The possible values of `fooBar_7`.
     public enum OneOf_FooBar_7: Hashable, Sendable {
         case e(Int32)
     }
@@ -346,7 +346,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `bar` can hold.
+    /// The possible values of `bar`.
     public enum OneOf_Bar: Hashable, Sendable {
         case bazQux(Test_Names_Oneofs.Nested)
     }
@@ -366,7 +366,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `barBaz` can hold.
+    /// The possible values of `barBaz`.
     public enum OneOf_BarBaz: Hashable, Sendable {
         case qux(Test_Names_Oneofs.Nested)
     }
@@ -386,7 +386,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
         }
     }
 
-    /// What `not` can hold.
+    /// The possible values of `not`.
     public enum OneOf_Not: Hashable, Sendable {
         case set(Int32)
     }
@@ -416,7 +416,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
             }
         }
 
-        /// What `x` can hold.
+        /// The possible values of `x`.
         public enum OneOf_X: Hashable, Sendable {
             case nested(Int32)
         }
@@ -469,7 +469,7 @@ public struct Test_Names_Oneofs: LifelineMessages.Message {
             }
         }
 
-        /// What `a` can hold.
+        /// The possible values of `a`.
         public enum OneOf_A: Hashable, Sendable {
             case b(Int32)
         }
@@ -524,7 +524,7 @@ public struct Test_Names_Shape: LifelineMessages.Message {
         }
     }
 
-    /// What `shape` can hold.
+    /// The possible values of `shape`.
     public enum OneOf_Shape: Hashable, Sendable {
         case circle(Test_Names_Shape.Circle)
         case square(Double)
@@ -562,7 +562,7 @@ public struct Test_Names_recursive: LifelineMessages.Message {
     }
     /// Whether `recursive` is set.
     public var hasRecursive: Bool { _message.pointee.recursive != nil }
-    /// Forgets `recursive`; it then reads as its default.
+    /// Clears `recursive`. It then reads as its default.
     public mutating func clearRecursive() { _mutableFields().pointee.recursive = nil }
 
     public var test: LifelineMessages.RepeatedField<Test_Names_recursive> {
@@ -675,7 +675,7 @@ public struct Test_Names_Entries: LifelineMessages.Message {
     }
     /// Whether `valueMessage` is set.
     public var hasValueMessage: Bool { _message.pointee.value_message != nil }
-    /// Forgets `valueMessage`; it then reads as its default.
+    /// Clears `valueMessage`. It then reads as its default.
     public mutating func clearValueMessage() { _mutableFields().pointee.value_message = nil }
 
     public struct Value: LifelineMessages.Message {
@@ -727,7 +727,7 @@ public struct Test_Names_Lending: LifelineMessages.Message {
     }
     /// Whether `title` is set.
     public var hasTitle: Bool { _message.pointee.has_title_case.rawValue == 3 }
-    /// Forgets `title`; it then reads as its default.
+    /// Clears `title`. It then reads as its default.
     public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
     /// Calls `body` with the text of `title`, without a copy.
     public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -837,7 +837,7 @@ public struct Test_Names_Lending: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen([Swift.UInt8])
         case withChosenSpan_5(Int32)

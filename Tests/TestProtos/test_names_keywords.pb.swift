@@ -13,7 +13,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `andEq` is set.
     public var hasAndEq: Bool { _message.pointee.has_and_eq_4 != 0 }
-    /// Forgets `andEq`; it then reads as its default.
+    /// Clears `andEq`. It then reads as its default.
     public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
     /// Calls `body` with the text of `andEq`, without a copy.
     public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -27,7 +27,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `bool` is set.
     public var hasBool: Bool { _message.pointee.has_bool_9 != 0 }
-    /// Forgets `bool`; it then reads as its default.
+    /// Clears `bool`. It then reads as its default.
     public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
     /// Calls `body` with the text of `bool`, without a copy.
     public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -41,7 +41,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether ``class`` is set.
     public var hasClass: Bool { _message.pointee.has_class_14 != 0 }
-    /// Forgets ``class``; it then reads as its default.
+    /// Clears ``class``. It then reads as its default.
     public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
     /// Calls `body` with the text of ``class``, without a copy.
     public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -55,7 +55,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `coAwait` is set.
     public var hasCoAwait: Bool { _message.pointee.has_co_await_23 != 0 }
-    /// Forgets `coAwait`; it then reads as its default.
+    /// Clears `coAwait`. It then reads as its default.
     public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
     /// Calls `body` with the text of `coAwait`, without a copy.
     public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -69,7 +69,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether ``default`` is set.
     public var hasDefault: Bool { _message.pointee.has_default_27 != 0 }
-    /// Forgets ``default``; it then reads as its default.
+    /// Clears ``default``. It then reads as its default.
     public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
     /// Calls `body` with the text of ``default``, without a copy.
     public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -83,7 +83,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `int` is set.
     public var hasInt: Bool { _message.pointee.has_int_46 != 0 }
-    /// Forgets `int`; it then reads as its default.
+    /// Clears `int`. It then reads as its default.
     public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
     /// Calls `body` with the text of `int`, without a copy.
     public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -97,7 +97,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `register` is set.
     public var hasRegister: Bool { _message.pointee.has_register_63 != 0 }
-    /// Forgets `register`; it then reads as its default.
+    /// Clears `register`. It then reads as its default.
     public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
     /// Calls `body` with the text of `register`, without a copy.
     public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -111,7 +111,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether ``struct`` is set.
     public var hasStruct: Bool { _message.pointee.has_struct_74 != 0 }
-    /// Forgets ``struct``; it then reads as its default.
+    /// Clears ``struct``. It then reads as its default.
     public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
     /// Calls `body` with the text of ``struct``, without a copy.
     public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -125,7 +125,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `errno` is set.
     public var hasErrno: Bool { _message.pointee.has_errno_97 != 0 }
-    /// Forgets `errno`; it then reads as its default.
+    /// Clears `errno`. It then reads as its default.
     public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
     /// Calls `body` with the text of `errno`, without a copy.
     public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -139,7 +139,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `linux` is set.
     public var hasLinux: Bool { _message.pointee.has_linux_99 != 0 }
-    /// Forgets `linux`; it then reads as its default.
+    /// Clears `linux`. It then reads as its default.
     public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
     /// Calls `body` with the text of `linux`, without a copy.
     public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -153,7 +153,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `null` is set.
     public var hasNull: Bool { _message.pointee.has_null != 0 }
-    /// Forgets `null`; it then reads as its default.
+    /// Clears `null`. It then reads as its default.
     public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
     /// Calls `body` with the text of `null`, without a copy.
     public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -167,7 +167,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `bool_` is set.
     public var hasBool_: Bool { _message.pointee.has_bool_107 != 0 }
-    /// Forgets `bool_`; it then reads as its default.
+    /// Clears `bool_`. It then reads as its default.
     public mutating func clearBool_() { _mutableFields().pointee.has_bool_107 = 0 }
     /// Calls `body` with the text of `bool_`, without a copy.
     public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -181,7 +181,7 @@ public struct Test_Names_CWords: LifelineMessages.Message {
     }
     /// Whether `sizeT` is set.
     public var hasSizeT: Bool { _message.pointee.has_size_t != 0 }
-    /// Forgets `sizeT`; it then reads as its default.
+    /// Clears `sizeT`. It then reads as its default.
     public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
     /// Calls `body` with the text of `sizeT`, without a copy.
     public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -204,7 +204,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `self_p` is set.
     public var hasSelf_p: Bool { _message.pointee.has_self_1 != 0 }
-    /// Forgets `self_p`; it then reads as its default.
+    /// Clears `self_p`. It then reads as its default.
     public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
     /// Calls `body` with the text of `self_p`, without a copy.
     public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -218,7 +218,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `self_p_2` is set.
     public var hasSelf_p_2: Bool { _message.pointee.has_self_2 != 0 }
-    /// Forgets `self_p_2`; it then reads as its default.
+    /// Clears `self_p_2`. It then reads as its default.
     public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
     /// Calls `body` with the text of `self_p_2`, without a copy.
     public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -232,7 +232,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `init_p` is set.
     public var hasInit_p: Bool { _message.pointee.has_init_3 != 0 }
-    /// Forgets `init_p`; it then reads as its default.
+    /// Clears `init_p`. It then reads as its default.
     public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
     /// Calls `body` with the text of `init_p`, without a copy.
     public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -246,7 +246,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `type` is set.
     public var hasType: Bool { _message.pointee.has_type_4 != 0 }
-    /// Forgets `type`; it then reads as its default.
+    /// Clears `type`. It then reads as its default.
     public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
     /// Calls `body` with the text of `type`, without a copy.
     public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -260,7 +260,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `type_5` is set.
     public var hasType_5: Bool { _message.pointee.has_type_5 != 0 }
-    /// Forgets `type_5`; it then reads as its default.
+    /// Clears `type_5`. It then reads as its default.
     public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
     /// Calls `body` with the text of `type_5`, without a copy.
     public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -274,7 +274,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether ``protocol`` is set.
     public var hasProtocol: Bool { _message.pointee.has_protocol_6 != 0 }
-    /// Forgets ``protocol``; it then reads as its default.
+    /// Clears ``protocol``. It then reads as its default.
     public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
     /// Calls `body` with the text of ``protocol``, without a copy.
     public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -288,7 +288,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `protocol_7` is set.
     public var hasProtocol_7: Bool { _message.pointee.has_protocol_7 != 0 }
-    /// Forgets `protocol_7`; it then reads as its default.
+    /// Clears `protocol_7`. It then reads as its default.
     public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
     /// Calls `body` with the text of `protocol_7`, without a copy.
     public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -302,7 +302,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether ``in`` is set.
     public var hasIn: Bool { _message.pointee.has_in != 0 }
-    /// Forgets ``in``; it then reads as its default.
+    /// Clears ``in``. It then reads as its default.
     public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
     /// Calls `body` with the text of ``in``, without a copy.
     public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -316,7 +316,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether ``is`` is set.
     public var hasIs: Bool { _message.pointee.has_is != 0 }
-    /// Forgets ``is``; it then reads as its default.
+    /// Clears ``is``. It then reads as its default.
     public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
     /// Calls `body` with the text of ``is``, without a copy.
     public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -330,7 +330,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `any` is set.
     public var hasAny: Bool { _message.pointee.has_any != 0 }
-    /// Forgets `any`; it then reads as its default.
+    /// Clears `any`. It then reads as its default.
     public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
     /// Calls `body` with the text of `any`, without a copy.
     public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -344,7 +344,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `await` is set.
     public var hasAwait: Bool { _message.pointee.has_await != 0 }
-    /// Forgets `await`; it then reads as its default.
+    /// Clears `await`. It then reads as its default.
     public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
     /// Calls `body` with the text of `await`, without a copy.
     public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -358,7 +358,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `none` is set.
     public var hasNone: Bool { _message.pointee.has_none != 0 }
-    /// Forgets `none`; it then reads as its default.
+    /// Clears `none`. It then reads as its default.
     public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
     /// Calls `body` with the text of `none`, without a copy.
     public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -372,7 +372,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether ``inout`` is set.
     public var hasInout: Bool { _message.pointee.has_inout != 0 }
-    /// Forgets ``inout``; it then reads as its default.
+    /// Clears ``inout``. It then reads as its default.
     public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
     /// Calls `body` with the text of ``inout``, without a copy.
     public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -386,7 +386,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether ``defer`` is set.
     public var hasDefer: Bool { _message.pointee.has_defer != 0 }
-    /// Forgets ``defer``; it then reads as its default.
+    /// Clears ``defer``. It then reads as its default.
     public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
     /// Calls `body` with the text of ``defer``, without a copy.
     public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -400,7 +400,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether `get` is set.
     public var hasGet: Bool { _message.pointee.has_get != 0 }
-    /// Forgets `get`; it then reads as its default.
+    /// Clears `get`. It then reads as its default.
     public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
     /// Calls `body` with the text of `get`, without a copy.
     public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -414,7 +414,7 @@ public struct Test_Names_SwiftWords: LifelineMessages.Message {
     }
     /// Whether ``subscript`` is set.
     public var hasSubscript: Bool { _message.pointee.has_subscript != 0 }
-    /// Forgets ``subscript``; it then reads as its default.
+    /// Clears ``subscript``. It then reads as its default.
     public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
     /// Calls `body` with the text of ``subscript``, without a copy.
     public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -437,7 +437,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `description_p` is set.
     public var hasDescription_p: Bool { _message.pointee.has_description != 0 }
-    /// Forgets `description_p`; it then reads as its default.
+    /// Clears `description_p`. It then reads as its default.
     public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
     /// Calls `body` with the text of `description_p`, without a copy.
     public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -451,7 +451,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `hashValue_p` is set.
     public var hasHashValue_p: Bool { _message.pointee.has_hash_value != 0 }
-    /// Forgets `hashValue_p`; it then reads as its default.
+    /// Clears `hashValue_p`. It then reads as its default.
     public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
     public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -465,7 +465,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `textFormat` is set.
     public var hasTextFormat: Bool { _message.pointee.has_text_format != 0 }
-    /// Forgets `textFormat`; it then reads as its default.
+    /// Clears `textFormat`. It then reads as its default.
     public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
     /// Calls `body` with the text of `textFormat`, without a copy.
     public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -479,7 +479,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `unknownFields_p` is set.
     public var hasUnknownFields_p: Bool { _message.pointee.has_unknown_fields != 0 }
-    /// Forgets `unknownFields_p`; it then reads as its default.
+    /// Clears `unknownFields_p`. It then reads as its default.
     public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
     public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -493,7 +493,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `merge` is set.
     public var hasMerge: Bool { _message.pointee.has_merge != 0 }
-    /// Forgets `merge`; it then reads as its default.
+    /// Clears `merge`. It then reads as its default.
     public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
     /// Calls `body` with the text of `merge`, without a copy.
     public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -507,7 +507,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `fields` is set.
     public var hasFields: Bool { _message.pointee.has_fields != 0 }
-    /// Forgets `fields`; it then reads as its default.
+    /// Clears `fields`. It then reads as its default.
     public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
     /// Calls `body` with the text of `fields`, without a copy.
     public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -521,7 +521,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -535,7 +535,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.has_message != 0 }
-    /// Forgets `message`; it then reads as its default.
+    /// Clears `message`. It then reads as its default.
     public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
     /// Calls `body` with the text of `message`, without a copy.
     public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -549,7 +549,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `fields_25` is set.
     public var hasFields_25: Bool { _message.pointee.has_fields_25 != 0 }
-    /// Forgets `fields_25`; it then reads as its default.
+    /// Clears `fields_25`. It then reads as its default.
     public mutating func clearFields_25() { _mutableFields().pointee.has_fields_25 = 0 }
     /// Calls `body` with the text of `fields_25`, without a copy.
     public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -563,7 +563,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `mutableFields` is set.
     public var hasMutableFields: Bool { _message.pointee.has_mutable_fields != 0 }
-    /// Forgets `mutableFields`; it then reads as its default.
+    /// Clears `mutableFields`. It then reads as its default.
     public mutating func clearMutableFields() { _mutableFields().pointee.has_mutable_fields = 0 }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -577,7 +577,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `allCases` is set.
     public var hasAllCases: Bool { _message.pointee.has_allcases != 0 }
-    /// Forgets `allCases`; it then reads as its default.
+    /// Clears `allCases`. It then reads as its default.
     public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
     /// Calls `body` with the text of `allCases`, without a copy.
     public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -591,7 +591,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `unrecognized` is set.
     public var hasUnrecognized: Bool { _message.pointee.has_unrecognized != 0 }
-    /// Forgets `unrecognized`; it then reads as its default.
+    /// Clears `unrecognized`. It then reads as its default.
     public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -605,7 +605,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `base` is set.
     public var hasBase: Bool { _message.pointee.has_base_37 != 0 }
-    /// Forgets `base`; it then reads as its default.
+    /// Clears `base`. It then reads as its default.
     public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
     /// Calls `body` with the text of `base`, without a copy.
     public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -619,7 +619,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `foo` is set.
     public var hasFoo: Bool { _message.pointee.has_foo != 0 }
-    /// Forgets `foo`; it then reads as its default.
+    /// Clears `foo`. It then reads as its default.
     public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
     /// Calls `body` with the text of `foo`, without a copy.
     public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -633,7 +633,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `foo_41` is set.
     public var hasFoo_41: Bool { _message.pointee.has_foo_41 != 0 }
-    /// Forgets `foo_41`; it then reads as its default.
+    /// Clears `foo_41`. It then reads as its default.
     public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
     /// Calls `body` with the text of `foo_41`, without a copy.
     public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -647,7 +647,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `foo_42` is set.
     public var hasFoo_42: Bool { _message.pointee.has_foo_42 != 0 }
-    /// Forgets `foo_42`; it then reads as its default.
+    /// Clears `foo_42`. It then reads as its default.
     public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
     /// Calls `body` with the text of `foo_42`, without a copy.
     public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -661,7 +661,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `fooBar` is set.
     public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
-    /// Forgets `fooBar`; it then reads as its default.
+    /// Clears `fooBar`. It then reads as its default.
     public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
     /// Calls `body` with the text of `fooBar`, without a copy.
     public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -675,7 +675,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `fooBar_45` is set.
     public var hasFooBar_45: Bool { _message.pointee.has_foobar != 0 }
-    /// Forgets `fooBar_45`; it then reads as its default.
+    /// Clears `fooBar_45`. It then reads as its default.
     public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar = 0 }
     /// Calls `body` with the text of `fooBar_45`, without a copy.
     public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -689,7 +689,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `___` is set.
     public var has___: Bool { _message.pointee.has_f != 0 }
-    /// Forgets `___`; it then reads as its default.
+    /// Clears `___`. It then reads as its default.
     public mutating func clear___() { _mutableFields().pointee.has_f = 0 }
     /// Calls `body` with the text of `___`, without a copy.
     public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -703,7 +703,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `string_` is set.
     public var hasString_: Bool { _message.pointee.has_string != 0 }
-    /// Forgets `string_`; it then reads as its default.
+    /// Clears `string_`. It then reads as its default.
     public mutating func clearString_() { _mutableFields().pointee.has_string = 0 }
     /// Calls `body` with the text of `string_`, without a copy.
     public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -717,7 +717,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `swift` is set.
     public var hasSwift: Bool { _message.pointee.has_swift != 0 }
-    /// Forgets `swift`; it then reads as its default.
+    /// Clears `swift`. It then reads as its default.
     public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
     /// Calls `body` with the text of `swift`, without a copy.
     public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -731,7 +731,7 @@ public struct Test_Names_Members: LifelineMessages.Message {
     }
     /// Whether `lifelineMessages` is set.
     public var hasLifelineMessages: Bool { _message.pointee.has_lifelinemessages != 0 }
-    /// Forgets `lifelineMessages`; it then reads as its default.
+    /// Clears `lifelineMessages`. It then reads as its default.
     public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
     public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1040,7 +1040,7 @@ public struct Test_Names_OneofWords: LifelineMessages.Message {
         }
     }
 
-    /// What `words` can hold.
+    /// The possible values of `words`.
     public enum OneOf_Words: Hashable, Sendable {
         case `class`(String)
         case errno(String)
@@ -1229,7 +1229,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `self_p` can hold.
+    /// The possible values of `self_p`.
     public enum OneOf_Self: Hashable, Sendable {
         case in1(Int32)
     }
@@ -1249,7 +1249,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `self_p_2` can hold.
+    /// The possible values of `self_p_2`.
     public enum OneOf_Self_2: Hashable, Sendable {
         case in2(Int32)
     }
@@ -1269,7 +1269,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `init_p` can hold.
+    /// The possible values of `init_p`.
     public enum OneOf_Init: Hashable, Sendable {
         case in3(Int32)
     }
@@ -1289,7 +1289,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What ``class`` can hold.
+    /// The possible values of ``class``.
     public enum OneOf_Class: Hashable, Sendable {
         case in6(Int32)
     }
@@ -1309,7 +1309,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `any` can hold.
+    /// The possible values of `any`.
     public enum OneOf_Any: Hashable, Sendable {
         case in9(Int32)
     }
@@ -1329,7 +1329,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `none` can hold.
+    /// The possible values of `none`.
     public enum OneOf_None: Hashable, Sendable {
         case in13(Int32)
     }
@@ -1349,7 +1349,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `message` can hold.
+    /// The possible values of `message`.
     public enum OneOf_Message: Hashable, Sendable {
         case in20(Int32)
     }
@@ -1369,7 +1369,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `fields` can hold.
+    /// The possible values of `fields`.
     public enum OneOf_Fields: Hashable, Sendable {
         case in21(Int32)
     }
@@ -1389,7 +1389,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `foo` can hold.
+    /// The possible values of `foo`.
     public enum OneOf_Foo: Hashable, Sendable {
         case in22(Int32)
     }
@@ -1409,7 +1409,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `foo_23` can hold.
+    /// The possible values of `foo_23`.
     public enum OneOf_Foo_23: Hashable, Sendable {
         case in23(Int32)
     }
@@ -1429,7 +1429,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `foo_24` can hold.
+    /// The possible values of `foo_24`.
     public enum OneOf_Foo_24: Hashable, Sendable {
         case in24(Int32)
     }
@@ -1449,7 +1449,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `fooBar` can hold.
+    /// The possible values of `fooBar`.
     public enum OneOf_FooBar: Hashable, Sendable {
         case in26(Int32)
     }
@@ -1469,7 +1469,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `fooBar_27` can hold.
+    /// The possible values of `fooBar_27`.
     public enum OneOf_FooBar_27: Hashable, Sendable {
         case in27(Int32)
     }
@@ -1489,7 +1489,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `___` can hold.
+    /// The possible values of `___`.
     public enum OneOf__: Hashable, Sendable {
         case in29(Int32)
     }
@@ -1509,7 +1509,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `unrecognized` can hold.
+    /// The possible values of `unrecognized`.
     public enum OneOf_Unrecognized: Hashable, Sendable {
         case in32(Int32)
     }
@@ -1529,7 +1529,7 @@ public struct Test_Names_OneofsNamed: LifelineMessages.Message {
         }
     }
 
-    /// What `message_33` can hold.
+    /// The possible values of `message_33`.
     public enum OneOf_Message_33: Hashable, Sendable {
         case in33(Int32)
     }

@@ -181,7 +181,7 @@ public struct Test_Names_OpenCases_Holder: LifelineMessages.Message {
     }
     /// Whether `maybe` is set.
     public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
-    /// Forgets `maybe`; it then reads as its default.
+    /// Clears `maybe`. It then reads as its default.
     public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
 
     public var many: LifelineMessages.RepeatedField<Test_Names_OpenCases_Open> {
@@ -225,7 +225,7 @@ public struct Test_Names_OpenCases_Holder: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Names_OpenCases_Open)
     }

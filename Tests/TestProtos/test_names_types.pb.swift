@@ -14,7 +14,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of1` is set.
     public var hasOf1: Bool { _message.pointee.of_1 != nil }
-    /// Forgets `of1`; it then reads as its default.
+    /// Clears `of1`. It then reads as its default.
     public mutating func clearOf1() { _mutableFields().pointee.of_1 = nil }
 
     public var many1: LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage> {
@@ -36,7 +36,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of2` is set.
     public var hasOf2: Bool { _message.pointee.of_2 != nil }
-    /// Forgets `of2`; it then reads as its default.
+    /// Clears `of2`. It then reads as its default.
     public mutating func clearOf2() { _mutableFields().pointee.of_2 = nil }
 
     public var many2: LifelineMessages.RepeatedField<Test_Names_Types.StringMessage> {
@@ -58,7 +58,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of8` is set.
     public var hasOf8: Bool { _message.pointee.of_8 != nil }
-    /// Forgets `of8`; it then reads as its default.
+    /// Clears `of8`. It then reads as its default.
     public mutating func clearOf8() { _mutableFields().pointee.of_8 = nil }
 
     public var of11: Test_Names_Types.Optional {
@@ -68,7 +68,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of11` is set.
     public var hasOf11: Bool { _message.pointee.of_11 != nil }
-    /// Forgets `of11`; it then reads as its default.
+    /// Clears `of11`. It then reads as its default.
     public mutating func clearOf11() { _mutableFields().pointee.of_11 = nil }
 
     public var of13: Test_Names_Types.RepeatedField {
@@ -78,7 +78,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of13` is set.
     public var hasOf13: Bool { _message.pointee.of_13 != nil }
-    /// Forgets `of13`; it then reads as its default.
+    /// Clears `of13`. It then reads as its default.
     public mutating func clearOf13() { _mutableFields().pointee.of_13 = nil }
 
     public var of21: Test_Names_Types.SelfMessage {
@@ -88,7 +88,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of21` is set.
     public var hasOf21: Bool { _message.pointee.of_21 != nil }
-    /// Forgets `of21`; it then reads as its default.
+    /// Clears `of21`. It then reads as its default.
     public mutating func clearOf21() { _mutableFields().pointee.of_21 = nil }
 
     public var of24: Test_Names_Types.UInt8 {
@@ -98,7 +98,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of24` is set.
     public var hasOf24: Bool { _message.pointee.of_24 != nil }
-    /// Forgets `of24`; it then reads as its default.
+    /// Clears `of24`. It then reads as its default.
     public mutating func clearOf24() { _mutableFields().pointee.of_24 = nil }
 
     public var of27: Test_Names_Types.FILE {
@@ -108,7 +108,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of27` is set.
     public var hasOf27: Bool { _message.pointee.of_27 != nil }
-    /// Forgets `of27`; it then reads as its default.
+    /// Clears `of27`. It then reads as its default.
     public mutating func clearOf27() { _mutableFields().pointee.of_27 = nil }
 
     public var of28: Test_Names_Types.SwiftMessage {
@@ -118,7 +118,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of28` is set.
     public var hasOf28: Bool { _message.pointee.of_28 != nil }
-    /// Forgets `of28`; it then reads as its default.
+    /// Clears `of28`. It then reads as its default.
     public mutating func clearOf28() { _mutableFields().pointee.of_28 = nil }
 
     public var of32: Test_Names_Types.Error {
@@ -128,7 +128,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of32` is set.
     public var hasOf32: Bool { _message.pointee.of_32 != nil }
-    /// Forgets `of32`; it then reads as its default.
+    /// Clears `of32`. It then reads as its default.
     public mutating func clearOf32() { _mutableFields().pointee.of_32 = nil }
 
     public var of34: Test_Names_Types.foo_bar {
@@ -138,7 +138,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of34` is set.
     public var hasOf34: Bool { _message.pointee.of_34 != nil }
-    /// Forgets `of34`; it then reads as its default.
+    /// Clears `of34`. It then reads as its default.
     public mutating func clearOf34() { _mutableFields().pointee.of_34 = nil }
 
     public var of35: Test_Names_Types.FooBar {
@@ -148,7 +148,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of35` is set.
     public var hasOf35: Bool { _message.pointee.of_35 != nil }
-    /// Forgets `of35`; it then reads as its default.
+    /// Clears `of35`. It then reads as its default.
     public mutating func clearOf35() { _mutableFields().pointee.of_35 = nil }
 
     public var of36: Test_Names_Types.Foo_Bar {
@@ -158,7 +158,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of36` is set.
     public var hasOf36: Bool { _message.pointee.of_36 != nil }
-    /// Forgets `of36`; it then reads as its default.
+    /// Clears `of36`. It then reads as its default.
     public mutating func clearOf36() { _mutableFields().pointee.of_36 = nil }
 
     public var of38: Test_Names_Types.classMessage {
@@ -168,7 +168,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of38` is set.
     public var hasOf38: Bool { _message.pointee.of_38 != nil }
-    /// Forgets `of38`; it then reads as its default.
+    /// Clears `of38`. It then reads as its default.
     public mutating func clearOf38() { _mutableFields().pointee.of_38 = nil }
 
     public var of40: Test_Names_Types.int {
@@ -178,7 +178,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of40` is set.
     public var hasOf40: Bool { _message.pointee.of_40 != nil }
-    /// Forgets `of40`; it then reads as its default.
+    /// Clears `of40`. It then reads as its default.
     public mutating func clearOf40() { _mutableFields().pointee.of_40 = nil }
 
     public var of41: Test_Names_Types.size_t {
@@ -188,7 +188,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of41` is set.
     public var hasOf41: Bool { _message.pointee.of_41 != nil }
-    /// Forgets `of41`; it then reads as its default.
+    /// Clears `of41`. It then reads as its default.
     public mutating func clearOf41() { _mutableFields().pointee.of_41 = nil }
 
     public var of49: Test_Names_Types._FieldsMessage {
@@ -198,7 +198,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of49` is set.
     public var hasOf49: Bool { _message.pointee.of_49 != nil }
-    /// Forgets `of49`; it then reads as its default.
+    /// Clears `of49`. It then reads as its default.
     public mutating func clearOf49() { _mutableFields().pointee.of_49 = nil }
 
     public var of53: Test_Names_Types.OneOf_Choice {
@@ -208,7 +208,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of53` is set.
     public var hasOf53: Bool { _message.pointee.of_53 != nil }
-    /// Forgets `of53`; it then reads as its default.
+    /// Clears `of53`. It then reads as its default.
     public mutating func clearOf53() { _mutableFields().pointee.of_53 = nil }
 
     public var of57: Test_Names_Types.initMessage {
@@ -218,7 +218,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of57` is set.
     public var hasOf57: Bool { _message.pointee.of_57 != nil }
-    /// Forgets `of57`; it then reads as its default.
+    /// Clears `of57`. It then reads as its default.
     public mutating func clearOf57() { _mutableFields().pointee.of_57 = nil }
 
     public var of59: Test_Names_Types.Table {
@@ -228,7 +228,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of59` is set.
     public var hasOf59: Bool { _message.pointee.of_59 != nil }
-    /// Forgets `of59`; it then reads as its default.
+    /// Clears `of59`. It then reads as its default.
     public mutating func clearOf59() { _mutableFields().pointee.of_59 = nil }
 
     public var of60: Test_Names_Types.get_table {
@@ -238,7 +238,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `of60` is set.
     public var hasOf60: Bool { _message.pointee.of_60 != nil }
-    /// Forgets `of60`; it then reads as its default.
+    /// Clears `of60`. It then reads as its default.
     public mutating func clearOf60() { _mutableFields().pointee.of_60 = nil }
 
     public var scalar1: Double {
@@ -257,7 +257,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `optional1` is set.
     public var hasOptional1: Bool { _message.pointee.has_optional_1_case.rawValue == 621 }
-    /// Forgets `optional1`; it then reads as its default.
+    /// Clears `optional1`. It then reads as its default.
     public mutating func clearOptional1() { _mutableFields().pointee.has_optional_1_case.rawValue = 0 }
 
     public var repeated1: LifelineMessages.RepeatedField<Double> {
@@ -288,7 +288,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `optional3` is set.
     public var hasOptional3: Bool { _message.pointee.has_optional_3_case.rawValue == 623 }
-    /// Forgets `optional3`; it then reads as its default.
+    /// Clears `optional3`. It then reads as its default.
     public mutating func clearOptional3() { _mutableFields().pointee.has_optional_3_case.rawValue = 0 }
 
     public var repeated3: LifelineMessages.RepeatedField<Int32> {
@@ -318,7 +318,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `optional13` is set.
     public var hasOptional13: Bool { _message.pointee.has_optional_13_case.rawValue == 633 }
-    /// Forgets `optional13`; it then reads as its default.
+    /// Clears `optional13`. It then reads as its default.
     public mutating func clearOptional13() { _mutableFields().pointee.has_optional_13_case.rawValue = 0 }
 
     public var repeated13: LifelineMessages.RepeatedField<Bool> {
@@ -348,7 +348,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `optional14` is set.
     public var hasOptional14: Bool { _message.pointee.has_optional_14_case.rawValue == 634 }
-    /// Forgets `optional14`; it then reads as its default.
+    /// Clears `optional14`. It then reads as its default.
     public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
     /// Calls `body` with the text of `optional14`, without a copy.
     public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -383,7 +383,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
     }
     /// Whether `optional15` is set.
     public var hasOptional15: Bool { _message.pointee.has_optional_15_case.rawValue == 635 }
-    /// Forgets `optional15`; it then reads as its default.
+    /// Clears `optional15`. It then reads as its default.
     public mutating func clearOptional15() { _mutableFields().pointee.has_optional_15_case.rawValue = 0 }
     /// Calls `body` with the bytes of `optional15`, without a copy.
     public func withOptional15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -467,7 +467,7 @@ public struct Test_Names_Types: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice_701: Hashable, Sendable {
         case chosenStringMessage(Test_Names_Types.StringMessage)
         case chosenString(String)
@@ -934,7 +934,7 @@ public struct Test_Names_EnumsNamed: LifelineMessages.Message {
     }
     /// Whether `g` is set.
     public var hasG: Bool { _message.pointee.has_g_case.rawValue == 7 }
-    /// Forgets `g`; it then reads as its default.
+    /// Clears `g`. It then reads as its default.
     public mutating func clearG() { _mutableFields().pointee.has_g_case.rawValue = 0 }
 
     public var h: LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum> {

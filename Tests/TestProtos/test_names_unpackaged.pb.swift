@@ -46,7 +46,7 @@ public struct Unpackaged: LifelineMessages.Message {
     }
     /// Whether `text` is set.
     public var hasText: Bool { _message.pointee.text != nil }
-    /// Forgets `text`; it then reads as its default.
+    /// Clears `text`. It then reads as its default.
     public mutating func clearText() { _mutableFields().pointee.text = nil }
 
     public var file: FILE {
@@ -56,7 +56,7 @@ public struct Unpackaged: LifelineMessages.Message {
     }
     /// Whether `file` is set.
     public var hasFile: Bool { _message.pointee.file != nil }
-    /// Forgets `file`; it then reads as its default.
+    /// Clears `file`. It then reads as its default.
     public mutating func clearFile() { _mutableFields().pointee.file = nil }
 
     public var name: String {
@@ -138,7 +138,7 @@ public struct Outer: LifelineMessages.Message {
     }
     /// Whether `own` is set.
     public var hasOwn: Bool { _message.pointee.own != nil }
-    /// Forgets `own`; it then reads as its default.
+    /// Clears `own`. It then reads as its default.
     public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
     public var outer: TestProtos.Unpackaged {
@@ -148,7 +148,7 @@ public struct Outer: LifelineMessages.Message {
     }
     /// Whether `outer` is set.
     public var hasOuter: Bool { _message.pointee.outer != nil }
-    /// Forgets `outer`; it then reads as its default.
+    /// Clears `outer`. It then reads as its default.
     public mutating func clearOuter() { _mutableFields().pointee.outer = nil }
 
     public var outers: LifelineMessages.MapField<Int32, TestProtos.Unpackaged> {
@@ -174,7 +174,7 @@ public struct Outer: LifelineMessages.Message {
     }
     /// Whether `outermost` is set.
     public var hasOutermost: Bool { _message.pointee.outermost != nil }
-    /// Forgets `outermost`; it then reads as its default.
+    /// Clears `outermost`. It then reads as its default.
     public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
     public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
@@ -223,7 +223,7 @@ public struct Outer: LifelineMessages.Message {
         }
         /// Whether `inner` is set.
         public var hasInner: Bool { _message.pointee.inner != nil }
-        /// Forgets `inner`; it then reads as its default.
+        /// Clears `inner`. It then reads as its default.
         public mutating func clearInner() { _mutableFields().pointee.inner = nil }
 
         public struct Outer: LifelineMessages.Message {
@@ -234,7 +234,7 @@ public struct Outer: LifelineMessages.Message {
             }
             /// Whether `outermost` is set.
             public var hasOutermost: Bool { _message.pointee.outermost != nil }
-            /// Forgets `outermost`; it then reads as its default.
+            /// Clears `outermost`. It then reads as its default.
             public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
             public var middle: TestProtos.Outer.Outer {
@@ -244,7 +244,7 @@ public struct Outer: LifelineMessages.Message {
             }
             /// Whether `middle` is set.
             public var hasMiddle: Bool { _message.pointee.middle != nil }
-            /// Forgets `middle`; it then reads as its default.
+            /// Clears `middle`. It then reads as its default.
             public mutating func clearMiddle() { _mutableFields().pointee.middle = nil }
 
             public var own: TestProtos.Outer.Outer.Outer {
@@ -254,7 +254,7 @@ public struct Outer: LifelineMessages.Message {
             }
             /// Whether `own` is set.
             public var hasOwn: Bool { _message.pointee.own != nil }
-            /// Forgets `own`; it then reads as its default.
+            /// Clears `own`. It then reads as its default.
             public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
             public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48

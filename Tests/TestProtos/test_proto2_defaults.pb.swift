@@ -41,7 +41,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aDouble` is set.
     public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
-    /// Forgets `aDouble`; it then reads as its default.
+    /// Clears `aDouble`. It then reads as its default.
     public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     public var doubleInfinity: Double {
@@ -54,7 +54,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `doubleInfinity` is set.
     public var hasDoubleInfinity: Bool { _message.pointee.has_double_infinity != 0 }
-    /// Forgets `doubleInfinity`; it then reads as its default.
+    /// Clears `doubleInfinity`. It then reads as its default.
     public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
 
     public var doubleNegativeInfinity: Double {
@@ -67,7 +67,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `doubleNegativeInfinity` is set.
     public var hasDoubleNegativeInfinity: Bool { _message.pointee.has_double_negative_infinity != 0 }
-    /// Forgets `doubleNegativeInfinity`; it then reads as its default.
+    /// Clears `doubleNegativeInfinity`. It then reads as its default.
     public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
 
     public var doubleNan: Double {
@@ -80,7 +80,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `doubleNan` is set.
     public var hasDoubleNan: Bool { _message.pointee.has_double_nan != 0 }
-    /// Forgets `doubleNan`; it then reads as its default.
+    /// Clears `doubleNan`. It then reads as its default.
     public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
 
     public var doubleTiny: Double {
@@ -93,7 +93,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `doubleTiny` is set.
     public var hasDoubleTiny: Bool { _message.pointee.has_double_tiny != 0 }
-    /// Forgets `doubleTiny`; it then reads as its default.
+    /// Clears `doubleTiny`. It then reads as its default.
     public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
 
     public var doubleNegativeZero: Double {
@@ -106,7 +106,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `doubleNegativeZero` is set.
     public var hasDoubleNegativeZero: Bool { _message.pointee.has_double_negative_zero != 0 }
-    /// Forgets `doubleNegativeZero`; it then reads as its default.
+    /// Clears `doubleNegativeZero`. It then reads as its default.
     public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
 
     public var doubleWhole: Double {
@@ -119,7 +119,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `doubleWhole` is set.
     public var hasDoubleWhole: Bool { _message.pointee.has_double_whole != 0 }
-    /// Forgets `doubleWhole`; it then reads as its default.
+    /// Clears `doubleWhole`. It then reads as its default.
     public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
 
     public var aFloat: Float {
@@ -132,7 +132,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aFloat` is set.
     public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
-    /// Forgets `aFloat`; it then reads as its default.
+    /// Clears `aFloat`. It then reads as its default.
     public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     public var floatInfinity: Float {
@@ -145,7 +145,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `floatInfinity` is set.
     public var hasFloatInfinity: Bool { _message.pointee.has_float_infinity != 0 }
-    /// Forgets `floatInfinity`; it then reads as its default.
+    /// Clears `floatInfinity`. It then reads as its default.
     public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
 
     public var floatNegativeInfinity: Float {
@@ -158,7 +158,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `floatNegativeInfinity` is set.
     public var hasFloatNegativeInfinity: Bool { _message.pointee.has_float_negative_infinity != 0 }
-    /// Forgets `floatNegativeInfinity`; it then reads as its default.
+    /// Clears `floatNegativeInfinity`. It then reads as its default.
     public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
 
     public var floatNan: Float {
@@ -171,7 +171,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `floatNan` is set.
     public var hasFloatNan: Bool { _message.pointee.has_float_nan != 0 }
-    /// Forgets `floatNan`; it then reads as its default.
+    /// Clears `floatNan`. It then reads as its default.
     public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
 
     public var floatTiny: Float {
@@ -184,7 +184,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `floatTiny` is set.
     public var hasFloatTiny: Bool { _message.pointee.has_float_tiny != 0 }
-    /// Forgets `floatTiny`; it then reads as its default.
+    /// Clears `floatTiny`. It then reads as its default.
     public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
 
     public var floatLargest: Float {
@@ -197,7 +197,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `floatLargest` is set.
     public var hasFloatLargest: Bool { _message.pointee.has_float_largest != 0 }
-    /// Forgets `floatLargest`; it then reads as its default.
+    /// Clears `floatLargest`. It then reads as its default.
     public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
 
     public var int32Lowest: Int32 {
@@ -210,7 +210,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `int32Lowest` is set.
     public var hasInt32Lowest: Bool { _message.pointee.has_int32_lowest != 0 }
-    /// Forgets `int32Lowest`; it then reads as its default.
+    /// Clears `int32Lowest`. It then reads as its default.
     public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
 
     public var int64Lowest: Int64 {
@@ -223,7 +223,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `int64Lowest` is set.
     public var hasInt64Lowest: Bool { _message.pointee.has_int64_lowest != 0 }
-    /// Forgets `int64Lowest`; it then reads as its default.
+    /// Clears `int64Lowest`. It then reads as its default.
     public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
 
     public var int64Highest: Int64 {
@@ -236,7 +236,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `int64Highest` is set.
     public var hasInt64Highest: Bool { _message.pointee.has_int64_highest != 0 }
-    /// Forgets `int64Highest`; it then reads as its default.
+    /// Clears `int64Highest`. It then reads as its default.
     public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
 
     public var uint32Highest: UInt32 {
@@ -249,7 +249,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `uint32Highest` is set.
     public var hasUint32Highest: Bool { _message.pointee.has_uint32_highest != 0 }
-    /// Forgets `uint32Highest`; it then reads as its default.
+    /// Clears `uint32Highest`. It then reads as its default.
     public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
 
     public var uint64Highest: UInt64 {
@@ -262,7 +262,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `uint64Highest` is set.
     public var hasUint64Highest: Bool { _message.pointee.has_uint64_highest != 0 }
-    /// Forgets `uint64Highest`; it then reads as its default.
+    /// Clears `uint64Highest`. It then reads as its default.
     public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
 
     public var aSint32: Int32 {
@@ -275,7 +275,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aSint32` is set.
     public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
-    /// Forgets `aSint32`; it then reads as its default.
+    /// Clears `aSint32`. It then reads as its default.
     public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     public var aSint64: Int64 {
@@ -288,7 +288,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aSint64` is set.
     public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
-    /// Forgets `aSint64`; it then reads as its default.
+    /// Clears `aSint64`. It then reads as its default.
     public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     public var aFixed32: UInt32 {
@@ -301,7 +301,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aFixed32` is set.
     public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
-    /// Forgets `aFixed32`; it then reads as its default.
+    /// Clears `aFixed32`. It then reads as its default.
     public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     public var aFixed64: UInt64 {
@@ -314,7 +314,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aFixed64` is set.
     public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
-    /// Forgets `aFixed64`; it then reads as its default.
+    /// Clears `aFixed64`. It then reads as its default.
     public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     public var aSfixed32: Int32 {
@@ -327,7 +327,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aSfixed32` is set.
     public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
-    /// Forgets `aSfixed32`; it then reads as its default.
+    /// Clears `aSfixed32`. It then reads as its default.
     public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     public var aSfixed64: Int64 {
@@ -340,7 +340,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aSfixed64` is set.
     public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
-    /// Forgets `aSfixed64`; it then reads as its default.
+    /// Clears `aSfixed64`. It then reads as its default.
     public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     public var yes: Bool {
@@ -353,7 +353,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `yes` is set.
     public var hasYes: Bool { _message.pointee.has_yes != 0 }
-    /// Forgets `yes`; it then reads as its default.
+    /// Clears `yes`. It then reads as its default.
     public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
 
     public var no: Bool {
@@ -366,7 +366,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `no` is set.
     public var hasNo: Bool { _message.pointee.has_no != 0 }
-    /// Forgets `no`; it then reads as its default.
+    /// Clears `no`. It then reads as its default.
     public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
     public var plain: String {
@@ -375,7 +375,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `plain` is set.
     public var hasPlain: Bool { _message.pointee.has_plain != 0 }
-    /// Forgets `plain`; it then reads as its default.
+    /// Clears `plain`. It then reads as its default.
     public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
     public func withPlainUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -389,7 +389,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `escapes` is set.
     public var hasEscapes: Bool { _message.pointee.has_escapes != 0 }
-    /// Forgets `escapes`; it then reads as its default.
+    /// Clears `escapes`. It then reads as its default.
     public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
     public func withEscapesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -403,7 +403,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `nul` is set.
     public var hasNul: Bool { _message.pointee.has_nul != 0 }
-    /// Forgets `nul`; it then reads as its default.
+    /// Clears `nul`. It then reads as its default.
     public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
     public func withNulUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -417,7 +417,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `unicode` is set.
     public var hasUnicode: Bool { _message.pointee.has_unicode != 0 }
-    /// Forgets `unicode`; it then reads as its default.
+    /// Clears `unicode`. It then reads as its default.
     public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
     public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -431,7 +431,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `trigraph` is set.
     public var hasTrigraph: Bool { _message.pointee.has_trigraph != 0 }
-    /// Forgets `trigraph`; it then reads as its default.
+    /// Clears `trigraph`. It then reads as its default.
     public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
     public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -445,7 +445,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `empty` is set.
     public var hasEmpty: Bool { _message.pointee.has_empty != 0 }
-    /// Forgets `empty`; it then reads as its default.
+    /// Clears `empty`. It then reads as its default.
     public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
     public func withEmptyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -459,7 +459,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
-    /// Forgets `aBytes`; it then reads as its default.
+    /// Clears `aBytes`. It then reads as its default.
     public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -473,7 +473,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `bytesDigitsAfterOctal` is set.
     public var hasBytesDigitsAfterOctal: Bool { _message.pointee.has_bytes_digits_after_octal != 0 }
-    /// Forgets `bytesDigitsAfterOctal`; it then reads as its default.
+    /// Clears `bytesDigitsAfterOctal`. It then reads as its default.
     public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
     /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
     public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -487,7 +487,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `bytesEmpty` is set.
     public var hasBytesEmpty: Bool { _message.pointee.has_bytes_empty != 0 }
-    /// Forgets `bytesEmpty`; it then reads as its default.
+    /// Clears `bytesEmpty`. It then reads as its default.
     public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
     /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
     public func withBytesEmptySpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -505,7 +505,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `size` is set.
     public var hasSize: Bool { _message.pointee.has_size != 0 }
-    /// Forgets `size`; it then reads as its default.
+    /// Clears `size`. It then reads as its default.
     public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
 
     public var sizeWithoutDefault: Test_Proto2_Size {
@@ -518,7 +518,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `sizeWithoutDefault` is set.
     public var hasSizeWithoutDefault: Bool { _message.pointee.has_size_without_default != 0 }
-    /// Forgets `sizeWithoutDefault`; it then reads as its default.
+    /// Clears `sizeWithoutDefault`. It then reads as its default.
     public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
 
     public var color: Test_Scalars_Proto3_Color {
@@ -531,7 +531,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `color` is set.
     public var hasColor: Bool { _message.pointee.has_color != 0 }
-    /// Forgets `color`; it then reads as its default.
+    /// Clears `color`. It then reads as its default.
     public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
     public var colorWithoutDefault: Test_Scalars_Proto3_Color {
@@ -544,7 +544,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `colorWithoutDefault` is set.
     public var hasColorWithoutDefault: Bool { _message.pointee.has_color_without_default != 0 }
-    /// Forgets `colorWithoutDefault`; it then reads as its default.
+    /// Clears `colorWithoutDefault`. It then reads as its default.
     public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
     public var requiredWithDefault: String {
@@ -553,7 +553,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
     }
     /// Whether `requiredWithDefault` is set.
     public var hasRequiredWithDefault: Bool { _message.pointee.has_required_with_default != 0 }
-    /// Forgets `requiredWithDefault`; it then reads as its default.
+    /// Clears `requiredWithDefault`. It then reads as its default.
     public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
     public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -608,7 +608,7 @@ public struct Test_Proto2_Defaults: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosenNumber(Int32)
         case chosenText(String)

@@ -74,7 +74,7 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     }
     /// Whether `alias` is set.
     public var hasAlias: Bool { _message.pointee.has_alias != 0 }
-    /// Forgets `alias`; it then reads as its default.
+    /// Clears `alias`. It then reads as its default.
     public mutating func clearAlias() { _mutableFields().pointee.has_alias = 0 }
 
     public var aliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
@@ -99,7 +99,7 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     }
     /// Whether `single` is set.
     public var hasSingle: Bool { _message.pointee.has_single != 0 }
-    /// Forgets `single`; it then reads as its default.
+    /// Clears `single`. It then reads as its default.
     public mutating func clearSingle() { _mutableFields().pointee.has_single = 0 }
 
     public var chosenAlias: Test_Proto2_Alias {
@@ -130,7 +130,7 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     }
     /// Whether `color` is set.
     public var hasColor: Bool { _message.pointee.has_color != 0 }
-    /// Forgets `color`; it then reads as its default.
+    /// Clears `color`. It then reads as its default.
     public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
     public var colors: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
@@ -146,7 +146,7 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     }
     /// Whether `singular` is set.
     public var hasSingular: Bool { _message.pointee.singular != nil }
-    /// Forgets `singular`; it then reads as its default.
+    /// Clears `singular`. It then reads as its default.
     public mutating func clearSingular() { _mutableFields().pointee.singular = nil }
 
     public var nested: Test_Proto2_Enums.Nested {
@@ -159,7 +159,7 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
     }
     /// Whether `nested` is set.
     public var hasNested: Bool { _message.pointee.has_nested != 0 }
-    /// Forgets `nested`; it then reads as its default.
+    /// Clears `nested`. It then reads as its default.
     public mutating func clearNested() { _mutableFields().pointee.has_nested = 0 }
 
     public var choice: OneOf_Choice? {
@@ -179,7 +179,7 @@ public struct Test_Proto2_Enums: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosenAlias(Test_Proto2_Alias)
         case chosenColor(Test_Scalars_Proto3_Color)

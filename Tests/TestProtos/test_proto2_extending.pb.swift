@@ -41,7 +41,7 @@ public struct Test_Extending_Weight: LifelineMessages.Message {
     }
     /// Whether `grams` is set.
     public var hasGrams: Bool { _message.pointee.has_grams != 0 }
-    /// Forgets `grams`; it then reads as its default.
+    /// Clears `grams`. It then reads as its default.
     public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
 
     public var below: Test_Extending_Weight {
@@ -51,7 +51,7 @@ public struct Test_Extending_Weight: LifelineMessages.Message {
     }
     /// Whether `below` is set.
     public var hasBelow: Bool { _message.pointee.below != nil }
-    /// Forgets `below`; it then reads as its default.
+    /// Clears `below`. It then reads as its default.
     public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
     public typealias _Fields = CTestProtos.Test__Extending__Weight
@@ -73,7 +73,7 @@ public struct Test_Extending_Pair: LifelineMessages.Message {
     }
     /// Whether `left` is set.
     public var hasLeft: Bool { _message.pointee.has_left != 0 }
-    /// Forgets `left`; it then reads as its default.
+    /// Clears `left`. It then reads as its default.
     public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
     public var right: String {
@@ -82,7 +82,7 @@ public struct Test_Extending_Pair: LifelineMessages.Message {
     }
     /// Whether `right` is set.
     public var hasRight: Bool { _message.pointee.has_right != 0 }
-    /// Forgets `right`; it then reads as its default.
+    /// Clears `right`. It then reads as its default.
     public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
     public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -109,7 +109,7 @@ public struct Test_Extending_Spot: LifelineMessages.Message {
     }
     /// Whether `x` is set.
     public var hasX: Bool { _message.pointee.has_x != 0 }
-    /// Forgets `x`; it then reads as its default.
+    /// Clears `x`. It then reads as its default.
     public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     public typealias _Fields = CTestProtos.Test__Extending__Spot
@@ -132,7 +132,7 @@ public struct Test_Extending_Scope: LifelineMessages.Message {
     }
     /// Whether `inner` is set.
     public var hasInner: Bool { _message.pointee.has_inner != 0 }
-    /// Forgets `inner`; it then reads as its default.
+    /// Clears `inner`. It then reads as its default.
     public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
     public struct ExtensionsMessage: LifelineMessages.Message {
@@ -153,7 +153,7 @@ public struct Test_Extending_Scope: LifelineMessages.Message {
             }
             /// Whether `value` is set.
             public var hasValue: Bool { _message.pointee.value != nil }
-            /// Forgets `value`; it then reads as its default.
+            /// Clears `value`. It then reads as its default.
             public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Weight
@@ -208,7 +208,7 @@ public struct Test_Extending_Entry: LifelineMessages.Message {
     }
     /// Whether `text` is set.
     public var hasText: Bool { _message.pointee.has_text != 0 }
-    /// Forgets `text`; it then reads as its default.
+    /// Clears `text`. It then reads as its default.
     public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
     public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -223,7 +223,7 @@ public struct Test_Extending_Entry: LifelineMessages.Message {
     }
     /// Whether `set` is set.
     public var hasSet: Bool { _message.pointee.set != nil }
-    /// Forgets `set`; it then reads as its default.
+    /// Clears `set`. It then reads as its default.
     public mutating func clearSet() { _mutableFields().pointee.set = nil }
 
     public enum Extensions {
@@ -235,7 +235,7 @@ public struct Test_Extending_Entry: LifelineMessages.Message {
             }
             /// Whether `value` is set.
             public var hasValue: Bool { _message.pointee.value != nil }
-            /// Forgets `value`; it then reads as its default.
+            /// Clears `value`. It then reads as its default.
             public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Set
@@ -268,7 +268,7 @@ public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -291,7 +291,7 @@ public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtensi
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -314,7 +314,7 @@ public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -337,7 +337,7 @@ public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -360,7 +360,7 @@ public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -383,7 +383,7 @@ public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExten
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -406,7 +406,7 @@ public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExten
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -429,7 +429,7 @@ public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtensio
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -449,7 +449,7 @@ public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -473,7 +473,7 @@ public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExte
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the bytes of `value`, without a copy.
     public func withValueSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -501,7 +501,7 @@ public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -524,7 +524,7 @@ public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExt
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -547,7 +547,7 @@ public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExt
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -570,7 +570,7 @@ public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -593,7 +593,7 @@ public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -616,7 +616,7 @@ public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -639,7 +639,7 @@ public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -659,7 +659,7 @@ public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtensio
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -679,7 +679,7 @@ public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -795,7 +795,7 @@ public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -820,7 +820,7 @@ public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtens
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -839,7 +839,7 @@ public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension 
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -864,7 +864,7 @@ public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Extended = Test_Extending_Set
@@ -883,7 +883,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aDouble` is set.
     public var hasTest_Extending_aDouble: Bool { hasExtension(Test_Extending_Extensions_a_double.self) }
-    /// Forgets `Test_Extending_aDouble`; it then reads as its default.
+    /// Clears `Test_Extending_aDouble`. It then reads as its default.
     public mutating func clearTest_Extending_aDouble() { clearExtension(Test_Extending_Extensions_a_double.self) }
 }
 
@@ -894,7 +894,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aFloat` is set.
     public var hasTest_Extending_aFloat: Bool { hasExtension(Test_Extending_Extensions_a_float.self) }
-    /// Forgets `Test_Extending_aFloat`; it then reads as its default.
+    /// Clears `Test_Extending_aFloat`. It then reads as its default.
     public mutating func clearTest_Extending_aFloat() { clearExtension(Test_Extending_Extensions_a_float.self) }
 }
 
@@ -905,7 +905,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anInt64` is set.
     public var hasTest_Extending_anInt64: Bool { hasExtension(Test_Extending_Extensions_an_int64.self) }
-    /// Forgets `Test_Extending_anInt64`; it then reads as its default.
+    /// Clears `Test_Extending_anInt64`. It then reads as its default.
     public mutating func clearTest_Extending_anInt64() { clearExtension(Test_Extending_Extensions_an_int64.self) }
 }
 
@@ -916,7 +916,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aUint64` is set.
     public var hasTest_Extending_aUint64: Bool { hasExtension(Test_Extending_Extensions_a_uint64.self) }
-    /// Forgets `Test_Extending_aUint64`; it then reads as its default.
+    /// Clears `Test_Extending_aUint64`. It then reads as its default.
     public mutating func clearTest_Extending_aUint64() { clearExtension(Test_Extending_Extensions_a_uint64.self) }
 }
 
@@ -927,7 +927,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anInt32` is set.
     public var hasTest_Extending_anInt32: Bool { hasExtension(Test_Extending_Extensions_an_int32.self) }
-    /// Forgets `Test_Extending_anInt32`; it then reads as its default.
+    /// Clears `Test_Extending_anInt32`. It then reads as its default.
     public mutating func clearTest_Extending_anInt32() { clearExtension(Test_Extending_Extensions_an_int32.self) }
 }
 
@@ -938,7 +938,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aFixed64` is set.
     public var hasTest_Extending_aFixed64: Bool { hasExtension(Test_Extending_Extensions_a_fixed64.self) }
-    /// Forgets `Test_Extending_aFixed64`; it then reads as its default.
+    /// Clears `Test_Extending_aFixed64`. It then reads as its default.
     public mutating func clearTest_Extending_aFixed64() { clearExtension(Test_Extending_Extensions_a_fixed64.self) }
 }
 
@@ -949,7 +949,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aFixed32` is set.
     public var hasTest_Extending_aFixed32: Bool { hasExtension(Test_Extending_Extensions_a_fixed32.self) }
-    /// Forgets `Test_Extending_aFixed32`; it then reads as its default.
+    /// Clears `Test_Extending_aFixed32`. It then reads as its default.
     public mutating func clearTest_Extending_aFixed32() { clearExtension(Test_Extending_Extensions_a_fixed32.self) }
 }
 
@@ -960,7 +960,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aBool` is set.
     public var hasTest_Extending_aBool: Bool { hasExtension(Test_Extending_Extensions_a_bool.self) }
-    /// Forgets `Test_Extending_aBool`; it then reads as its default.
+    /// Clears `Test_Extending_aBool`. It then reads as its default.
     public mutating func clearTest_Extending_aBool() { clearExtension(Test_Extending_Extensions_a_bool.self) }
 }
 
@@ -972,7 +972,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aString` is set.
     public var hasTest_Extending_aString: Bool { hasExtension(Test_Extending_Extensions_a_string.self) }
-    /// Forgets `Test_Extending_aString`; it then reads as its default.
+    /// Clears `Test_Extending_aString`. It then reads as its default.
     public mutating func clearTest_Extending_aString() { clearExtension(Test_Extending_Extensions_a_string.self) }
 }
 
@@ -983,7 +983,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_someBytes` is set.
     public var hasTest_Extending_someBytes: Bool { hasExtension(Test_Extending_Extensions_some_bytes.self) }
-    /// Forgets `Test_Extending_someBytes`; it then reads as its default.
+    /// Clears `Test_Extending_someBytes`. It then reads as its default.
     public mutating func clearTest_Extending_someBytes() { clearExtension(Test_Extending_Extensions_some_bytes.self) }
 }
 
@@ -994,7 +994,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aUint32` is set.
     public var hasTest_Extending_aUint32: Bool { hasExtension(Test_Extending_Extensions_a_uint32.self) }
-    /// Forgets `Test_Extending_aUint32`; it then reads as its default.
+    /// Clears `Test_Extending_aUint32`. It then reads as its default.
     public mutating func clearTest_Extending_aUint32() { clearExtension(Test_Extending_Extensions_a_uint32.self) }
 }
 
@@ -1005,7 +1005,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anSfixed32` is set.
     public var hasTest_Extending_anSfixed32: Bool { hasExtension(Test_Extending_Extensions_an_sfixed32.self) }
-    /// Forgets `Test_Extending_anSfixed32`; it then reads as its default.
+    /// Clears `Test_Extending_anSfixed32`. It then reads as its default.
     public mutating func clearTest_Extending_anSfixed32() { clearExtension(Test_Extending_Extensions_an_sfixed32.self) }
 }
 
@@ -1016,7 +1016,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_anSfixed64` is set.
     public var hasTest_Extending_anSfixed64: Bool { hasExtension(Test_Extending_Extensions_an_sfixed64.self) }
-    /// Forgets `Test_Extending_anSfixed64`; it then reads as its default.
+    /// Clears `Test_Extending_anSfixed64`. It then reads as its default.
     public mutating func clearTest_Extending_anSfixed64() { clearExtension(Test_Extending_Extensions_an_sfixed64.self) }
 }
 
@@ -1027,7 +1027,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aSint32` is set.
     public var hasTest_Extending_aSint32: Bool { hasExtension(Test_Extending_Extensions_a_sint32.self) }
-    /// Forgets `Test_Extending_aSint32`; it then reads as its default.
+    /// Clears `Test_Extending_aSint32`. It then reads as its default.
     public mutating func clearTest_Extending_aSint32() { clearExtension(Test_Extending_Extensions_a_sint32.self) }
 }
 
@@ -1038,7 +1038,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_aSint64` is set.
     public var hasTest_Extending_aSint64: Bool { hasExtension(Test_Extending_Extensions_a_sint64.self) }
-    /// Forgets `Test_Extending_aSint64`; it then reads as its default.
+    /// Clears `Test_Extending_aSint64`. It then reads as its default.
     public mutating func clearTest_Extending_aSint64() { clearExtension(Test_Extending_Extensions_a_sint64.self) }
 }
 
@@ -1049,7 +1049,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_size` is set.
     public var hasTest_Extending_size: Bool { hasExtension(Test_Extending_Extensions_size.self) }
-    /// Forgets `Test_Extending_size`; it then reads as its default.
+    /// Clears `Test_Extending_size`. It then reads as its default.
     public mutating func clearTest_Extending_size() { clearExtension(Test_Extending_Extensions_size.self) }
 }
 
@@ -1060,7 +1060,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_color` is set.
     public var hasTest_Extending_color: Bool { hasExtension(Test_Extending_Extensions_color.self) }
-    /// Forgets `Test_Extending_color`; it then reads as its default.
+    /// Clears `Test_Extending_color`. It then reads as its default.
     public mutating func clearTest_Extending_color() { clearExtension(Test_Extending_Extensions_color.self) }
 }
 
@@ -1071,7 +1071,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_weight` is set.
     public var hasTest_Extending_weight: Bool { hasExtension(Test_Extending_Extensions_weight.self) }
-    /// Forgets `Test_Extending_weight`; it then reads as its default.
+    /// Clears `Test_Extending_weight`. It then reads as its default.
     public mutating func clearTest_Extending_weight() { clearExtension(Test_Extending_Extensions_weight.self) }
 }
 
@@ -1082,7 +1082,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_pair` is set.
     public var hasTest_Extending_pair: Bool { hasExtension(Test_Extending_Extensions_Pair.self) }
-    /// Forgets `Test_Extending_pair`; it then reads as its default.
+    /// Clears `Test_Extending_pair`. It then reads as its default.
     public mutating func clearTest_Extending_pair() { clearExtension(Test_Extending_Extensions_Pair.self) }
 }
 
@@ -1136,7 +1136,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_name` is set.
     public var hasTest_Extending_name: Bool { hasExtension(Test_Extending_Extensions_name.self) }
-    /// Forgets `Test_Extending_name`; it then reads as its default.
+    /// Clears `Test_Extending_name`. It then reads as its default.
     public mutating func clearTest_Extending_name() { clearExtension(Test_Extending_Extensions_name.self) }
 }
 
@@ -1147,7 +1147,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Extending_singular` is set.
     public var hasTest_Extending_singular: Bool { hasExtension(Test_Extending_Extensions_singular.self) }
-    /// Forgets `Test_Extending_singular`; it then reads as its default.
+    /// Clears `Test_Extending_singular`. It then reads as its default.
     public mutating func clearTest_Extending_singular() { clearExtension(Test_Extending_Extensions_singular.self) }
 }
 
@@ -1158,7 +1158,7 @@ extension Test_Extending_Weight {
     }
     /// Whether `Test_Extending_unit` is set.
     public var hasTest_Extending_unit: Bool { hasExtension(Test_Extending_Extensions_unit.self) }
-    /// Forgets `Test_Extending_unit`; it then reads as its default.
+    /// Clears `Test_Extending_unit`. It then reads as its default.
     public mutating func clearTest_Extending_unit() { clearExtension(Test_Extending_Extensions_unit.self) }
 }
 
@@ -1169,7 +1169,7 @@ extension Test_Extending_Set {
     }
     /// Whether `Test_Extending_heavy` is set.
     public var hasTest_Extending_heavy: Bool { hasExtension(Test_Extending_Extensions_heavy.self) }
-    /// Forgets `Test_Extending_heavy`; it then reads as its default.
+    /// Clears `Test_Extending_heavy`. It then reads as its default.
     public mutating func clearTest_Extending_heavy() { clearExtension(Test_Extending_Extensions_heavy.self) }
 }
 
@@ -1180,7 +1180,7 @@ extension Test_Extending_Weight {
     }
     /// Whether `Test_Extending_Scope_scope` is set.
     public var hasTest_Extending_Scope_scope: Bool { hasExtension(Test_Extending_Scope.Extensions.scope.self) }
-    /// Forgets `Test_Extending_Scope_scope`; it then reads as its default.
+    /// Clears `Test_Extending_Scope_scope`. It then reads as its default.
     public mutating func clearTest_Extending_Scope_scope() { clearExtension(Test_Extending_Scope.Extensions.scope.self) }
 }
 
@@ -1198,7 +1198,7 @@ extension Test_Extending_Set {
     }
     /// Whether `Test_Extending_Entry_entry` is set.
     public var hasTest_Extending_Entry_entry: Bool { hasExtension(Test_Extending_Entry.Extensions.entry.self) }
-    /// Forgets `Test_Extending_Entry_entry`; it then reads as its default.
+    /// Clears `Test_Extending_Entry_entry`. It then reads as its default.
     public mutating func clearTest_Extending_Entry_entry() { clearExtension(Test_Extending_Entry.Extensions.entry.self) }
 }
 

@@ -18,7 +18,7 @@ public struct Test_Proto2_Marker: LifelineMessages.Message {
     }
     /// Whether `weight` is set.
     public var hasWeight: Bool { _message.pointee.has_weight != 0 }
-    /// Forgets `weight`; it then reads as its default.
+    /// Clears `weight`. It then reads as its default.
     public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Marker
@@ -36,7 +36,7 @@ public struct Test_Proto2_Extendable: LifelineMessages.Message {
     }
     /// Whether `name` is set.
     public var hasName: Bool { _message.pointee.has_name != 0 }
-    /// Forgets `name`; it then reads as its default.
+    /// Clears `name`. It then reads as its default.
     public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
     public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -55,7 +55,7 @@ public struct Test_Proto2_Extendable: LifelineMessages.Message {
         }
         /// Whether `inner` is set.
         public var hasInner: Bool { _message.pointee.has_inner != 0 }
-        /// Forgets `inner`; it then reads as its default.
+        /// Clears `inner`. It then reads as its default.
         public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
         public enum Extensions {
@@ -67,7 +67,7 @@ public struct Test_Proto2_Extendable: LifelineMessages.Message {
                 }
                 /// Whether `value` is set.
                 public var hasValue: Bool { _message.pointee.value != nil }
-                /// Forgets `value`; it then reads as its default.
+                /// Clears `value`. It then reads as its default.
                 public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
                 public typealias _Extended = Test_Proto2_Extendable
@@ -104,7 +104,7 @@ public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -129,7 +129,7 @@ public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Extended = Google_Protobuf_FieldOptions
@@ -152,7 +152,7 @@ public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -187,7 +187,7 @@ extension Google_Protobuf_MessageOptions {
     }
     /// Whether `Test_Proto2_note` is set.
     public var hasTest_Proto2_note: Bool { hasExtension(Test_Proto2_Extensions_note.self) }
-    /// Forgets `Test_Proto2_note`; it then reads as its default.
+    /// Clears `Test_Proto2_note`. It then reads as its default.
     public mutating func clearTest_Proto2_note() { clearExtension(Test_Proto2_Extensions_note.self) }
 }
 
@@ -198,7 +198,7 @@ extension Google_Protobuf_FieldOptions {
     }
     /// Whether `Test_Proto2_marker` is set.
     public var hasTest_Proto2_marker: Bool { hasExtension(Test_Proto2_Extensions_marker.self) }
-    /// Forgets `Test_Proto2_marker`; it then reads as its default.
+    /// Clears `Test_Proto2_marker`. It then reads as its default.
     public mutating func clearTest_Proto2_marker() { clearExtension(Test_Proto2_Extensions_marker.self) }
 }
 
@@ -209,7 +209,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Proto2_count` is set.
     public var hasTest_Proto2_count: Bool { hasExtension(Test_Proto2_Extensions_count.self) }
-    /// Forgets `Test_Proto2_count`; it then reads as its default.
+    /// Clears `Test_Proto2_count`. It then reads as its default.
     public mutating func clearTest_Proto2_count() { clearExtension(Test_Proto2_Extensions_count.self) }
 }
 
@@ -227,7 +227,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Proto2_Extendable_Scope_scoped` is set.
     public var hasTest_Proto2_Extendable_Scope_scoped: Bool { hasExtension(Test_Proto2_Extendable.Scope.Extensions.scoped.self) }
-    /// Forgets `Test_Proto2_Extendable_Scope_scoped`; it then reads as its default.
+    /// Clears `Test_Proto2_Extendable_Scope_scoped`. It then reads as its default.
     public mutating func clearTest_Proto2_Extendable_Scope_scoped() { clearExtension(Test_Proto2_Extendable.Scope.Extensions.scoped.self) }
 }
 

@@ -15,7 +15,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
     }
     /// Whether `single` is set.
     public var hasSingle: Bool { _message.pointee.single != nil }
-    /// Forgets `single`; it then reads as its default.
+    /// Clears `single`. It then reads as its default.
     public mutating func clearSingle() { _mutableFields().pointee.single = nil }
 
     public var many: LifelineMessages.RepeatedField<Test_Proto2_Groups.Many> {
@@ -46,7 +46,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
     }
     /// Whether `far` is set.
     public var hasFar: Bool { _message.pointee.far != nil }
-    /// Forgets `far`; it then reads as its default.
+    /// Clears `far`. It then reads as its default.
     public mutating func clearFar() { _mutableFields().pointee.far = nil }
 
     public var last: Int32 {
@@ -59,7 +59,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
     }
     /// Whether `last` is set.
     public var hasLast: Bool { _message.pointee.has_last != 0 }
-    /// Forgets `last`; it then reads as its default.
+    /// Clears `last`. It then reads as its default.
     public mutating func clearLast() { _mutableFields().pointee.has_last = 0 }
 
     public var choice: OneOf_Choice? {
@@ -79,7 +79,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Proto2_Groups.Chosen)
         case other(Int32)
@@ -96,7 +96,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         }
         /// Whether `number` is set.
         public var hasNumber: Bool { _message.pointee.has_number != 0 }
-        /// Forgets `number`; it then reads as its default.
+        /// Clears `number`. It then reads as its default.
         public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         public var text: String {
@@ -105,7 +105,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         }
         /// Whether `text` is set.
         public var hasText: Bool { _message.pointee.has_text != 0 }
-        /// Forgets `text`; it then reads as its default.
+        /// Clears `text`. It then reads as its default.
         public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
         /// Calls `body` with the text of `text`, without a copy.
         public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -120,7 +120,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         }
         /// Whether `below` is set.
         public var hasBelow: Bool { _message.pointee.below != nil }
-        /// Forgets `below`; it then reads as its default.
+        /// Clears `below`. It then reads as its default.
         public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
         public var inner: LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner> {
@@ -141,7 +141,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
             }
             /// Whether `number` is set.
             public var hasNumber: Bool { _message.pointee.has_number != 0 }
-            /// Forgets `number`; it then reads as its default.
+            /// Clears `number`. It then reads as its default.
             public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
             public var counts: LifelineMessages.MapField<String, Int32> {
@@ -188,7 +188,7 @@ public struct Test_Proto2_Groups: LifelineMessages.Message {
         }
         /// Whether `content` is set.
         public var hasContent: Bool { _message.pointee.has_content != 0 }
-        /// Forgets `content`; it then reads as its default.
+        /// Clears `content`. It then reads as its default.
         public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
         /// Calls `body` with the bytes of `content`, without a copy.
         public func withContentSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {

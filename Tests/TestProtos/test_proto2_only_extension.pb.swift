@@ -17,7 +17,7 @@ public struct Test_Proto2_Extensions_ratio: LifelineMessages.MessageExtension {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -36,7 +36,7 @@ extension Test_Proto2_Extendable {
     }
     /// Whether `Test_Proto2_ratio` is set.
     public var hasTest_Proto2_ratio: Bool { hasExtension(Test_Proto2_Extensions_ratio.self) }
-    /// Forgets `Test_Proto2_ratio`; it then reads as its default.
+    /// Clears `Test_Proto2_ratio`. It then reads as its default.
     public mutating func clearTest_Proto2_ratio() { clearExtension(Test_Proto2_Extensions_ratio.self) }
 }
 

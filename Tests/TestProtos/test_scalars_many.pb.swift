@@ -968,7 +968,7 @@ public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
     }
     /// Whether `beyondTwoByteTags` is set.
     public var hasBeyondTwoByteTags: Bool { _message.pointee.has_beyond_two_byte_tags_case.rawValue == 2048 }
-    /// Forgets `beyondTwoByteTags`; it then reads as its default.
+    /// Clears `beyondTwoByteTags`. It then reads as its default.
     public mutating func clearBeyondTwoByteTags() { _mutableFields().pointee.has_beyond_two_byte_tags_case.rawValue = 0 }
 
     public var beforeReserved: String {

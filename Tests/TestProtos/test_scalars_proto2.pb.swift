@@ -45,7 +45,7 @@ public struct Test_Scalars_Proto2_Point: LifelineMessages.Message {
     }
     /// Whether `x` is set.
     public var hasX: Bool { _message.pointee.has_x != 0 }
-    /// Forgets `x`; it then reads as its default.
+    /// Clears `x`. It then reads as its default.
     public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     public var y: Int32 {
@@ -58,7 +58,7 @@ public struct Test_Scalars_Proto2_Point: LifelineMessages.Message {
     }
     /// Whether `y` is set.
     public var hasY: Bool { _message.pointee.has_y != 0 }
-    /// Forgets `y`; it then reads as its default.
+    /// Clears `y`. It then reads as its default.
     public mutating func clearY() { _mutableFields().pointee.has_y = 0 }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Point
@@ -80,7 +80,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aDouble` is set.
     public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
-    /// Forgets `aDouble`; it then reads as its default.
+    /// Clears `aDouble`. It then reads as its default.
     public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     public var aFloat: Float {
@@ -93,7 +93,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aFloat` is set.
     public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
-    /// Forgets `aFloat`; it then reads as its default.
+    /// Clears `aFloat`. It then reads as its default.
     public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     public var aInt32: Int32 {
@@ -106,7 +106,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aInt32` is set.
     public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
-    /// Forgets `aInt32`; it then reads as its default.
+    /// Clears `aInt32`. It then reads as its default.
     public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
 
     public var aInt64: Int64 {
@@ -119,7 +119,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aInt64` is set.
     public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
-    /// Forgets `aInt64`; it then reads as its default.
+    /// Clears `aInt64`. It then reads as its default.
     public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
 
     public var aUint32: UInt32 {
@@ -132,7 +132,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aUint32` is set.
     public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
-    /// Forgets `aUint32`; it then reads as its default.
+    /// Clears `aUint32`. It then reads as its default.
     public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
 
     public var aUint64: UInt64 {
@@ -145,7 +145,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aUint64` is set.
     public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
-    /// Forgets `aUint64`; it then reads as its default.
+    /// Clears `aUint64`. It then reads as its default.
     public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
 
     public var aSint32: Int32 {
@@ -158,7 +158,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aSint32` is set.
     public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
-    /// Forgets `aSint32`; it then reads as its default.
+    /// Clears `aSint32`. It then reads as its default.
     public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     public var aSint64: Int64 {
@@ -171,7 +171,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aSint64` is set.
     public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
-    /// Forgets `aSint64`; it then reads as its default.
+    /// Clears `aSint64`. It then reads as its default.
     public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     public var aFixed32: UInt32 {
@@ -184,7 +184,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aFixed32` is set.
     public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
-    /// Forgets `aFixed32`; it then reads as its default.
+    /// Clears `aFixed32`. It then reads as its default.
     public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     public var aFixed64: UInt64 {
@@ -197,7 +197,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aFixed64` is set.
     public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
-    /// Forgets `aFixed64`; it then reads as its default.
+    /// Clears `aFixed64`. It then reads as its default.
     public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     public var aSfixed32: Int32 {
@@ -210,7 +210,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aSfixed32` is set.
     public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
-    /// Forgets `aSfixed32`; it then reads as its default.
+    /// Clears `aSfixed32`. It then reads as its default.
     public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     public var aSfixed64: Int64 {
@@ -223,7 +223,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aSfixed64` is set.
     public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
-    /// Forgets `aSfixed64`; it then reads as its default.
+    /// Clears `aSfixed64`. It then reads as its default.
     public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     public var aBool: Bool {
@@ -236,7 +236,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aBool` is set.
     public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
-    /// Forgets `aBool`; it then reads as its default.
+    /// Clears `aBool`. It then reads as its default.
     public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     public var aString: String {
@@ -245,7 +245,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _message.pointee.has_a_string != 0 }
-    /// Forgets `aString`; it then reads as its default.
+    /// Clears `aString`. It then reads as its default.
     public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -259,7 +259,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
-    /// Forgets `aBytes`; it then reads as its default.
+    /// Clears `aBytes`. It then reads as its default.
     public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -277,7 +277,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aLevel` is set.
     public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
-    /// Forgets `aLevel`; it then reads as its default.
+    /// Clears `aLevel`. It then reads as its default.
     public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
     public var aPoint: Test_Scalars_Proto2_Point {
@@ -287,7 +287,7 @@ public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.a_point != nil }
-    /// Forgets `aPoint`; it then reads as its default.
+    /// Clears `aPoint`. It then reads as its default.
     public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Singular
@@ -309,7 +309,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aDouble` is set.
     public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
-    /// Forgets `aDouble`; it then reads as its default.
+    /// Clears `aDouble`. It then reads as its default.
     public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
     public var aFloat: Float {
@@ -322,7 +322,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aFloat` is set.
     public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
-    /// Forgets `aFloat`; it then reads as its default.
+    /// Clears `aFloat`. It then reads as its default.
     public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
     public var aInt32: Int32 {
@@ -335,7 +335,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aInt32` is set.
     public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
-    /// Forgets `aInt32`; it then reads as its default.
+    /// Clears `aInt32`. It then reads as its default.
     public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
 
     public var aInt64: Int64 {
@@ -348,7 +348,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aInt64` is set.
     public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
-    /// Forgets `aInt64`; it then reads as its default.
+    /// Clears `aInt64`. It then reads as its default.
     public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
 
     public var aUint32: UInt32 {
@@ -361,7 +361,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aUint32` is set.
     public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
-    /// Forgets `aUint32`; it then reads as its default.
+    /// Clears `aUint32`. It then reads as its default.
     public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
 
     public var aUint64: UInt64 {
@@ -374,7 +374,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aUint64` is set.
     public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
-    /// Forgets `aUint64`; it then reads as its default.
+    /// Clears `aUint64`. It then reads as its default.
     public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
 
     public var aSint32: Int32 {
@@ -387,7 +387,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aSint32` is set.
     public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
-    /// Forgets `aSint32`; it then reads as its default.
+    /// Clears `aSint32`. It then reads as its default.
     public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
     public var aSint64: Int64 {
@@ -400,7 +400,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aSint64` is set.
     public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
-    /// Forgets `aSint64`; it then reads as its default.
+    /// Clears `aSint64`. It then reads as its default.
     public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
     public var aFixed32: UInt32 {
@@ -413,7 +413,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aFixed32` is set.
     public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
-    /// Forgets `aFixed32`; it then reads as its default.
+    /// Clears `aFixed32`. It then reads as its default.
     public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
     public var aFixed64: UInt64 {
@@ -426,7 +426,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aFixed64` is set.
     public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
-    /// Forgets `aFixed64`; it then reads as its default.
+    /// Clears `aFixed64`. It then reads as its default.
     public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
     public var aSfixed32: Int32 {
@@ -439,7 +439,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aSfixed32` is set.
     public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
-    /// Forgets `aSfixed32`; it then reads as its default.
+    /// Clears `aSfixed32`. It then reads as its default.
     public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
     public var aSfixed64: Int64 {
@@ -452,7 +452,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aSfixed64` is set.
     public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
-    /// Forgets `aSfixed64`; it then reads as its default.
+    /// Clears `aSfixed64`. It then reads as its default.
     public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
     public var aBool: Bool {
@@ -465,7 +465,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aBool` is set.
     public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
-    /// Forgets `aBool`; it then reads as its default.
+    /// Clears `aBool`. It then reads as its default.
     public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
     public var aString: String {
@@ -474,7 +474,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _message.pointee.has_a_string != 0 }
-    /// Forgets `aString`; it then reads as its default.
+    /// Clears `aString`. It then reads as its default.
     public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -488,7 +488,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
-    /// Forgets `aBytes`; it then reads as its default.
+    /// Clears `aBytes`. It then reads as its default.
     public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -506,7 +506,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aLevel` is set.
     public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
-    /// Forgets `aLevel`; it then reads as its default.
+    /// Clears `aLevel`. It then reads as its default.
     public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
     public var aPoint: Test_Scalars_Proto2_Point {
@@ -516,7 +516,7 @@ public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.a_point != nil }
-    /// Forgets `aPoint`; it then reads as its default.
+    /// Clears `aPoint`. It then reads as its default.
     public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Required
@@ -535,7 +535,7 @@ public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
     }
     /// Whether `one` is set.
     public var hasOne: Bool { _message.pointee.one != nil }
-    /// Forgets `one`; it then reads as its default.
+    /// Clears `one`. It then reads as its default.
     public mutating func clearOne() { _mutableFields().pointee.one = nil }
 
     public var many: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required> {
@@ -582,7 +582,7 @@ public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
         }
     }
 
-    /// What `choice` can hold.
+    /// The possible values of `choice`.
     public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Scalars_Proto2_Required)
         case number(Int32)
@@ -1012,7 +1012,7 @@ public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
         }
     }
 
-    /// What `value` can hold.
+    /// The possible values of `value`.
     public enum OneOf_Value: Hashable, Sendable {
         case firstIsBytes([Swift.UInt8])
         case aDouble(Double)

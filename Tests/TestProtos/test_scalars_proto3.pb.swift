@@ -180,7 +180,7 @@ public struct Test_Scalars_Proto3_Singular: LifelineMessages.Message {
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.a_point != nil }
-    /// Forgets `aPoint`; it then reads as its default.
+    /// Clears `aPoint`. It then reads as its default.
     public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Singular
@@ -202,7 +202,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aDouble` is set.
     public var hasADouble: Bool { _message.pointee.has_a_double_case.rawValue == 1 }
-    /// Forgets `aDouble`; it then reads as its default.
+    /// Clears `aDouble`. It then reads as its default.
     public mutating func clearADouble() { _mutableFields().pointee.has_a_double_case.rawValue = 0 }
 
     public var aFloat: Float {
@@ -215,7 +215,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aFloat` is set.
     public var hasAFloat: Bool { _message.pointee.has_a_float_case.rawValue == 2 }
-    /// Forgets `aFloat`; it then reads as its default.
+    /// Clears `aFloat`. It then reads as its default.
     public mutating func clearAFloat() { _mutableFields().pointee.has_a_float_case.rawValue = 0 }
 
     public var aInt32: Int32 {
@@ -228,7 +228,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aInt32` is set.
     public var hasAInt32: Bool { _message.pointee.has_a_int32_case.rawValue == 3 }
-    /// Forgets `aInt32`; it then reads as its default.
+    /// Clears `aInt32`. It then reads as its default.
     public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32_case.rawValue = 0 }
 
     public var aInt64: Int64 {
@@ -241,7 +241,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aInt64` is set.
     public var hasAInt64: Bool { _message.pointee.has_a_int64_case.rawValue == 4 }
-    /// Forgets `aInt64`; it then reads as its default.
+    /// Clears `aInt64`. It then reads as its default.
     public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64_case.rawValue = 0 }
 
     public var aUint32: UInt32 {
@@ -254,7 +254,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aUint32` is set.
     public var hasAUint32: Bool { _message.pointee.has_a_uint32_case.rawValue == 5 }
-    /// Forgets `aUint32`; it then reads as its default.
+    /// Clears `aUint32`. It then reads as its default.
     public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32_case.rawValue = 0 }
 
     public var aUint64: UInt64 {
@@ -267,7 +267,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aUint64` is set.
     public var hasAUint64: Bool { _message.pointee.has_a_uint64_case.rawValue == 6 }
-    /// Forgets `aUint64`; it then reads as its default.
+    /// Clears `aUint64`. It then reads as its default.
     public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64_case.rawValue = 0 }
 
     public var aSint32: Int32 {
@@ -280,7 +280,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aSint32` is set.
     public var hasASint32: Bool { _message.pointee.has_a_sint32_case.rawValue == 7 }
-    /// Forgets `aSint32`; it then reads as its default.
+    /// Clears `aSint32`. It then reads as its default.
     public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32_case.rawValue = 0 }
 
     public var aSint64: Int64 {
@@ -293,7 +293,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aSint64` is set.
     public var hasASint64: Bool { _message.pointee.has_a_sint64_case.rawValue == 8 }
-    /// Forgets `aSint64`; it then reads as its default.
+    /// Clears `aSint64`. It then reads as its default.
     public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64_case.rawValue = 0 }
 
     public var aFixed32: UInt32 {
@@ -306,7 +306,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aFixed32` is set.
     public var hasAFixed32: Bool { _message.pointee.has_a_fixed32_case.rawValue == 9 }
-    /// Forgets `aFixed32`; it then reads as its default.
+    /// Clears `aFixed32`. It then reads as its default.
     public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32_case.rawValue = 0 }
 
     public var aFixed64: UInt64 {
@@ -319,7 +319,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aFixed64` is set.
     public var hasAFixed64: Bool { _message.pointee.has_a_fixed64_case.rawValue == 10 }
-    /// Forgets `aFixed64`; it then reads as its default.
+    /// Clears `aFixed64`. It then reads as its default.
     public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64_case.rawValue = 0 }
 
     public var aSfixed32: Int32 {
@@ -332,7 +332,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aSfixed32` is set.
     public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32_case.rawValue == 11 }
-    /// Forgets `aSfixed32`; it then reads as its default.
+    /// Clears `aSfixed32`. It then reads as its default.
     public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32_case.rawValue = 0 }
 
     public var aSfixed64: Int64 {
@@ -345,7 +345,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aSfixed64` is set.
     public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64_case.rawValue == 12 }
-    /// Forgets `aSfixed64`; it then reads as its default.
+    /// Clears `aSfixed64`. It then reads as its default.
     public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64_case.rawValue = 0 }
 
     public var aBool: Bool {
@@ -358,7 +358,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aBool` is set.
     public var hasABool: Bool { _message.pointee.has_a_bool_case.rawValue == 13 }
-    /// Forgets `aBool`; it then reads as its default.
+    /// Clears `aBool`. It then reads as its default.
     public mutating func clearABool() { _mutableFields().pointee.has_a_bool_case.rawValue = 0 }
 
     public var aString: String {
@@ -367,7 +367,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aString` is set.
     public var hasAString: Bool { _message.pointee.has_a_string_case.rawValue == 14 }
-    /// Forgets `aString`; it then reads as its default.
+    /// Clears `aString`. It then reads as its default.
     public mutating func clearAString() { _mutableFields().pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
     public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -381,7 +381,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aBytes` is set.
     public var hasABytes: Bool { _message.pointee.has_a_bytes_case.rawValue == 15 }
-    /// Forgets `aBytes`; it then reads as its default.
+    /// Clears `aBytes`. It then reads as its default.
     public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes_case.rawValue = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -399,7 +399,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aColor` is set.
     public var hasAColor: Bool { _message.pointee.has_a_color_case.rawValue == 16 }
-    /// Forgets `aColor`; it then reads as its default.
+    /// Clears `aColor`. It then reads as its default.
     public mutating func clearAColor() { _mutableFields().pointee.has_a_color_case.rawValue = 0 }
 
     public var aPoint: Test_Scalars_Proto3_Point {
@@ -409,7 +409,7 @@ public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
     }
     /// Whether `aPoint` is set.
     public var hasAPoint: Bool { _message.pointee.has_a_point_case.rawValue == 17 }
-    /// Forgets `aPoint`; it then reads as its default.
+    /// Clears `aPoint`. It then reads as its default.
     public mutating func clearAPoint() { _mutableFields().pointee.has_a_point_case.rawValue = 0 }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Optional
@@ -846,7 +846,7 @@ public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
         }
     }
 
-    /// What `value` can hold.
+    /// The possible values of `value`.
     public enum OneOf_Value: Hashable, Sendable {
         case aDouble(Double)
         case aFloat(Float)

@@ -34,7 +34,7 @@ public struct Test_Realistic_Chat_Person: LifelineMessages.Message {
     }
     /// Whether `avatar` is set.
     public var hasAvatar: Bool { _message.pointee.avatar != nil }
-    /// Forgets `avatar`; it then reads as its default.
+    /// Clears `avatar`. It then reads as its default.
     public mutating func clearAvatar() { _mutableFields().pointee.avatar = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Person
@@ -59,7 +59,7 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
     }
     /// Whether `author` is set.
     public var hasAuthor: Bool { _message.pointee.author != nil }
-    /// Forgets `author`; it then reads as its default.
+    /// Clears `author`. It then reads as its default.
     public mutating func clearAuthor() { _mutableFields().pointee.author = nil }
 
     public var time: Google_Protobuf_Timestamp {
@@ -69,7 +69,7 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
     }
     /// Whether `time` is set.
     public var hasTime: Bool { _message.pointee.time != nil }
-    /// Forgets `time`; it then reads as its default.
+    /// Clears `time`. It then reads as its default.
     public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public var text: String {
@@ -123,7 +123,7 @@ public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
         }
     }
 
-    /// What `content` can hold.
+    /// The possible values of `content`.
     public enum OneOf_Content: Hashable, Sendable {
         case text(String)
         case picture(Test_Realistic_Chat_Line.Picture)
@@ -195,7 +195,7 @@ public struct Test_Realistic_Chat_JoinRequest: LifelineMessages.Message {
     }
     /// Whether `person` is set.
     public var hasPerson: Bool { _message.pointee.person != nil }
-    /// Forgets `person`; it then reads as its default.
+    /// Clears `person`. It then reads as its default.
     public mutating func clearPerson() { _mutableFields().pointee.person = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__JoinRequest
@@ -295,7 +295,7 @@ public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
         }
     }
 
-    /// What `signal` can hold.
+    /// The possible values of `signal`.
     public enum OneOf_Signal: Hashable, Sendable {
         case line(Test_Realistic_Chat_Line)
         /// The number of the last line that the person has seen.
@@ -350,7 +350,7 @@ public struct Test_Realistic_Chat_Presence: LifelineMessages.Message {
     }
     /// Whether `person` is set.
     public var hasPerson: Bool { _message.pointee.person != nil }
-    /// Forgets `person`; it then reads as its default.
+    /// Clears `person`. It then reads as its default.
     public mutating func clearPerson() { _mutableFields().pointee.person = nil }
 
     public var change: Test_Realistic_Chat_Presence.Change {
@@ -406,19 +406,19 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let presences: Lifeline.SessionPushes<Test_Realistic_Chat_Presence>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.presences = session.pushes("test.realistic.chat.Chat/Presences", of: Test_Realistic_Chat_Presence.self)
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func join(
         _ request: Test_Realistic_Chat_JoinRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -438,9 +438,9 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func history(
         _ request: Test_Realistic_Chat_HistoryRequest,
         timeout: Swift.Duration? = nil,
@@ -458,8 +458,8 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -483,12 +483,12 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
 
     /// A push: nobody waits for an answer to it.
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func type(
         _ message: Test_Realistic_Chat_Typing,
@@ -537,7 +537,7 @@ extension Test_Realistic_Chat_ChatHandler {
 
 /// Pushes from a server of `test.realistic.chat.Chat`.
 public struct Test_Realistic_Chat_ChatPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -555,9 +555,9 @@ public struct Test_Realistic_Chat_ChatPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func presences(
         _ message: Test_Realistic_Chat_Presence,

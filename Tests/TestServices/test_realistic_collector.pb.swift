@@ -94,7 +94,7 @@ public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
         }
     }
 
-    /// What `value` can hold.
+    /// The possible values of `value`.
     public enum OneOf_Value: Hashable, Sendable {
         case stringValue(String)
         case boolValue(Bool)
@@ -160,7 +160,7 @@ public struct Test_Realistic_Collector_Attribute: LifelineMessages.Message {
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.value != nil }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Attribute
@@ -307,7 +307,7 @@ public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
     }
     /// Whether `status` is set.
     public var hasStatus: Bool { _message.pointee.status != nil }
-    /// Forgets `status`; it then reads as its default.
+    /// Clears `status`. It then reads as its default.
     public mutating func clearStatus() { _mutableFields().pointee.status = nil }
 
     public var flags: UInt32 {
@@ -475,7 +475,7 @@ public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
     }
     /// Whether `scope` is set.
     public var hasScope: Bool { _message.pointee.scope != nil }
-    /// Forgets `scope`; it then reads as its default.
+    /// Clears `scope`. It then reads as its default.
     public mutating func clearScope() { _mutableFields().pointee.scope = nil }
 
     public var spans: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span> {
@@ -509,7 +509,7 @@ public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
     }
     /// Whether `resource` is set.
     public var hasResource: Bool { _message.pointee.resource != nil }
-    /// Forgets `resource`; it then reads as its default.
+    /// Clears `resource`. It then reads as its default.
     public mutating func clearResource() { _mutableFields().pointee.resource = nil }
 
     public var scopeSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans> {
@@ -558,7 +558,7 @@ public struct Test_Realistic_Collector_ExportTracesReply: LifelineMessages.Messa
     }
     /// Whether `partialSuccess` is set.
     public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
-    /// Forgets `partialSuccess`; it then reads as its default.
+    /// Clears `partialSuccess`. It then reads as its default.
     public mutating func clearPartialSuccess() { _mutableFields().pointee.partial_success = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportTracesReply
@@ -647,7 +647,7 @@ public struct Test_Realistic_Collector_DataPoint: LifelineMessages.Message {
         }
     }
 
-    /// What `value` can hold.
+    /// The possible values of `value`.
     public enum OneOf_Value: Hashable, Sendable {
         case asDouble(Double)
         case asInt(Int64)
@@ -684,7 +684,7 @@ public struct Test_Realistic_Collector_Histogram: LifelineMessages.Message {
     }
     /// Whether `sum` is set.
     public var hasSum: Bool { _message.pointee.has_sum_case.rawValue == 5 }
-    /// Forgets `sum`; it then reads as its default.
+    /// Clears `sum`. It then reads as its default.
     public mutating func clearSum() { _mutableFields().pointee.has_sum_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Histogram
@@ -743,7 +743,7 @@ public struct Test_Realistic_Collector_Metric: LifelineMessages.Message {
         }
     }
 
-    /// What `data` can hold.
+    /// The possible values of `data`.
     public enum OneOf_Data: Hashable, Sendable {
         case counter(Test_Realistic_Collector_DataPoint)
         case histogram(Test_Realistic_Collector_Histogram)
@@ -765,7 +765,7 @@ public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Me
     }
     /// Whether `resource` is set.
     public var hasResource: Bool { _message.pointee.resource != nil }
-    /// Forgets `resource`; it then reads as its default.
+    /// Clears `resource`. It then reads as its default.
     public mutating func clearResource() { _mutableFields().pointee.resource = nil }
 
     public var metrics: LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric> {
@@ -790,7 +790,7 @@ public struct Test_Realistic_Collector_ExportMetricsReply: LifelineMessages.Mess
     }
     /// Whether `partialSuccess` is set.
     public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
-    /// Forgets `partialSuccess`; it then reads as its default.
+    /// Clears `partialSuccess`. It then reads as its default.
     public mutating func clearPartialSuccess() { _mutableFields().pointee.partial_success = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportMetricsReply
@@ -816,7 +816,7 @@ public struct Test_Realistic_Collector_Batch: LifelineMessages.Message {
     }
     /// Whether `traces` is set.
     public var hasTraces: Bool { _message.pointee.traces != nil }
-    /// Forgets `traces`; it then reads as its default.
+    /// Clears `traces`. It then reads as its default.
     public mutating func clearTraces() { _mutableFields().pointee.traces = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Batch
@@ -841,7 +841,7 @@ public struct Test_Realistic_Collector_BatchStatus: LifelineMessages.Message {
     }
     /// Whether `status` is set.
     public var hasStatus: Bool { _message.pointee.status != nil }
-    /// Forgets `status`; it then reads as its default.
+    /// Clears `status`. It then reads as its default.
     public mutating func clearStatus() { _mutableFields().pointee.status = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__BatchStatus
@@ -863,11 +863,11 @@ public struct Test_Realistic_Collector_TraceCollectorClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func export(
         _ request: Test_Realistic_Collector_ExportTracesRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -889,8 +889,8 @@ public struct Test_Realistic_Collector_TraceCollectorClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -947,11 +947,11 @@ public struct Test_Realistic_Collector_MetricCollectorClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func export(
         _ request: Test_Realistic_Collector_ExportMetricsRequest,
         timeout: Swift.Duration? = .seconds(30),

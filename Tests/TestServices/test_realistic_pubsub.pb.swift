@@ -31,7 +31,7 @@ public struct Test_Realistic_Pubsub_Topic: LifelineMessages.Message {
     }
     /// Whether `retention` is set.
     public var hasRetention: Bool { _message.pointee.retention != nil }
-    /// Forgets `retention`; it then reads as its default.
+    /// Clears `retention`. It then reads as its default.
     public mutating func clearRetention() { _mutableFields().pointee.retention = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Topic
@@ -50,7 +50,7 @@ public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message
     }
     /// Whether `topic` is set.
     public var hasTopic: Bool { _message.pointee.topic != nil }
-    /// Forgets `topic`; it then reads as its default.
+    /// Clears `topic`. It then reads as its default.
     public mutating func clearTopic() { _mutableFields().pointee.topic = nil }
 
     public var mask: Google_Protobuf_FieldMask {
@@ -60,7 +60,7 @@ public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message
     }
     /// Whether `mask` is set.
     public var hasMask: Bool { _message.pointee.mask != nil }
-    /// Forgets `mask`; it then reads as its default.
+    /// Clears `mask`. It then reads as its default.
     public mutating func clearMask() { _mutableFields().pointee.mask = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__UpdateTopicRequest
@@ -178,7 +178,7 @@ public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
     }
     /// Whether `published` is set.
     public var hasPublished: Bool { _message.pointee.published != nil }
-    /// Forgets `published`; it then reads as its default.
+    /// Clears `published`. It then reads as its default.
     public mutating func clearPublished() { _mutableFields().pointee.published = nil }
 
     /// Messages with one key are delivered in their order.
@@ -288,7 +288,7 @@ public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
     }
     /// Whether `message` is set.
     public var hasMessage: Bool { _message.pointee.message != nil }
-    /// Forgets `message`; it then reads as its default.
+    /// Clears `message`. It then reads as its default.
     public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
     public var attempt: Int32 {
@@ -301,7 +301,7 @@ public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
     }
     /// Whether `attempt` is set.
     public var hasAttempt: Bool { _message.pointee.has_attempt_case.rawValue == 3 }
-    /// Forgets `attempt`; it then reads as its default.
+    /// Clears `attempt`. It then reads as its default.
     public mutating func clearAttempt() { _mutableFields().pointee.has_attempt_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Delivery
@@ -439,11 +439,11 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func createTopic(
         _ request: Test_Realistic_Pubsub_Topic,
         timeout: Swift.Duration? = .seconds(30),
@@ -461,11 +461,11 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func updateTopic(
         _ request: Test_Realistic_Pubsub_UpdateTopicRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -483,11 +483,11 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func listTopics(
         _ request: Test_Realistic_Pubsub_ListTopicsRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -505,11 +505,11 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func deleteTopic(
         _ request: Test_Realistic_Pubsub_DeleteTopicRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -527,11 +527,11 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func publish(
         _ request: Test_Realistic_Pubsub_PublishRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -553,10 +553,10 @@ public struct Test_Realistic_Pubsub_PublisherClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func publishAll(
         timeout: Swift.Duration? = nil,
@@ -620,11 +620,11 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func createSubscription(
         _ request: Test_Realistic_Pubsub_Subscription,
         timeout: Swift.Duration? = .seconds(30),
@@ -642,11 +642,11 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func pull(
         _ request: Test_Realistic_Pubsub_PullRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -664,11 +664,11 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func acknowledge(
         _ request: Test_Realistic_Pubsub_AcknowledgeRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -690,8 +690,8 @@ public struct Test_Realistic_Pubsub_SubscriberClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is

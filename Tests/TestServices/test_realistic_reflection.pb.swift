@@ -90,7 +90,7 @@ public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
         }
     }
 
-    /// What `question` can hold.
+    /// The possible values of `question`.
     public enum OneOf_Question: Hashable, Sendable {
         /// A file's path, as imports name it.
         case fileByName(String)
@@ -152,7 +152,7 @@ public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
     }
     /// Whether `inquiry` is set.
     public var hasInquiry: Bool { _message.pointee.inquiry != nil }
-    /// Forgets `inquiry`; it then reads as its default.
+    /// Clears `inquiry`. It then reads as its default.
     public mutating func clearInquiry() { _mutableFields().pointee.inquiry = nil }
 
     public var files: Test_Realistic_Reflection_Files {
@@ -200,7 +200,7 @@ public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
         }
     }
 
-    /// What `answer` can hold.
+    /// The possible values of `answer`.
     public enum OneOf_Answer: Hashable, Sendable {
         case files(Test_Realistic_Reflection_Files)
         case numbers(Test_Realistic_Reflection_Numbers)
@@ -328,8 +328,8 @@ public struct Test_Realistic_Reflection_ReflectionClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is

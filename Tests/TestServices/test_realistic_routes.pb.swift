@@ -72,7 +72,7 @@ public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
         }
     }
 
-    /// What `pattern` can hold.
+    /// The possible values of `pattern`.
     public enum OneOf_Pattern: Hashable, Sendable {
         case get(String)
         case post(String)
@@ -95,7 +95,7 @@ public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageEx
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MethodOptions
@@ -130,7 +130,7 @@ public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.Me
     }
     /// Whether `value` is set.
     public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
-    /// Forgets `value`; it then reads as its default.
+    /// Clears `value`. It then reads as its default.
     public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
     /// Calls `body` with the text of `value`, without a copy.
     public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -154,7 +154,7 @@ extension Google_Protobuf_MethodOptions {
     }
     /// Whether `Test_Realistic_Routes_route` is set.
     public var hasTest_Realistic_Routes_route: Bool { hasExtension(Test_Realistic_Routes_Extensions_route.self) }
-    /// Forgets `Test_Realistic_Routes_route`; it then reads as its default.
+    /// Clears `Test_Realistic_Routes_route`. It then reads as its default.
     public mutating func clearTest_Realistic_Routes_route() { clearExtension(Test_Realistic_Routes_Extensions_route.self) }
 }
 
@@ -172,7 +172,7 @@ extension Google_Protobuf_ServiceOptions {
     }
     /// Whether `Test_Realistic_Routes_defaultHost` is set.
     public var hasTest_Realistic_Routes_defaultHost: Bool { hasExtension(Test_Realistic_Routes_Extensions_default_host.self) }
-    /// Forgets `Test_Realistic_Routes_defaultHost`; it then reads as its default.
+    /// Clears `Test_Realistic_Routes_defaultHost`. It then reads as its default.
     public mutating func clearTest_Realistic_Routes_defaultHost() { clearExtension(Test_Realistic_Routes_Extensions_default_host.self) }
 }
 

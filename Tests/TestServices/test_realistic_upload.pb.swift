@@ -100,7 +100,7 @@ public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
     }
     /// Whether `crc32C` is set.
     public var hasCrc32C: Bool { _message.pointee.has_crc32c_case.rawValue == 11 }
-    /// Forgets `crc32C`; it then reads as its default.
+    /// Clears `crc32C`. It then reads as its default.
     public mutating func clearCrc32C() { _mutableFields().pointee.has_crc32c_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__WriteRequest
@@ -219,9 +219,9 @@ public struct Test_Realistic_Upload_FilesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func read(
         _ request: Test_Realistic_Upload_ReadRequest,
         timeout: Swift.Duration? = nil,
@@ -239,10 +239,10 @@ public struct Test_Realistic_Upload_FilesClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func write(
         timeout: Swift.Duration? = nil,
@@ -260,11 +260,11 @@ public struct Test_Realistic_Upload_FilesClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func query(
         _ request: Test_Realistic_Upload_QueryRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -286,9 +286,9 @@ public struct Test_Realistic_Upload_FilesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func list(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = nil,
@@ -306,10 +306,10 @@ public struct Test_Realistic_Upload_FilesClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func deleteAll(
         timeout: Swift.Duration? = nil,

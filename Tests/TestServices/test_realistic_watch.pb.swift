@@ -94,7 +94,7 @@ public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
     }
     /// Whether `entry` is set.
     public var hasEntry: Bool { _message.pointee.entry != nil }
-    /// Forgets `entry`; it then reads as its default.
+    /// Clears `entry`. It then reads as its default.
     public mutating func clearEntry() { _mutableFields().pointee.entry = nil }
 
     public var previous: Test_Realistic_Watch_Entry {
@@ -104,7 +104,7 @@ public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
     }
     /// Whether `previous` is set.
     public var hasPrevious: Bool { _message.pointee.previous != nil }
-    /// Forgets `previous`; it then reads as its default.
+    /// Clears `previous`. It then reads as its default.
     public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
 
     public enum Kind: LifelineMessages.ProtobufEnum {
@@ -226,7 +226,7 @@ public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
-    /// Forgets `header`; it then reads as its default.
+    /// Clears `header`. It then reads as its default.
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var entries: LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry> {
@@ -295,7 +295,7 @@ public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
-    /// Forgets `header`; it then reads as its default.
+    /// Clears `header`. It then reads as its default.
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var previous: Test_Realistic_Watch_Entry {
@@ -305,7 +305,7 @@ public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
     }
     /// Whether `previous` is set.
     public var hasPrevious: Bool { _message.pointee.previous != nil }
-    /// Forgets `previous`; it then reads as its default.
+    /// Clears `previous`. It then reads as its default.
     public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__PutReply
@@ -351,7 +351,7 @@ public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
-    /// Forgets `header`; it then reads as its default.
+    /// Clears `header`. It then reads as its default.
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var count: Int64 {
@@ -430,7 +430,7 @@ public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
         }
     }
 
-    /// What `target` can hold.
+    /// The possible values of `target`.
     public enum OneOf_Target: Hashable, Sendable {
         case version(Int64)
         case changedRevision(Int64)
@@ -522,7 +522,7 @@ public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
         }
     }
 
-    /// What `request` can hold.
+    /// The possible values of `request`.
     public enum OneOf_Request: Hashable, Sendable {
         case range(Test_Realistic_Watch_RangeRequest)
         case put(Test_Realistic_Watch_PutRequest)
@@ -585,7 +585,7 @@ public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
         }
     }
 
-    /// What `reply` can hold.
+    /// The possible values of `reply`.
     public enum OneOf_Reply: Hashable, Sendable {
         case range(Test_Realistic_Watch_RangeReply)
         case put(Test_Realistic_Watch_PutReply)
@@ -637,7 +637,7 @@ public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
-    /// Forgets `header`; it then reads as its default.
+    /// Clears `header`. It then reads as its default.
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var succeeded: Bool {
@@ -689,7 +689,7 @@ public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
         }
     }
 
-    /// What `request` can hold.
+    /// The possible values of `request`.
     public enum OneOf_Request: Hashable, Sendable {
         case create(Test_Realistic_Watch_WatchRequest.Creation)
         case cancel(Test_Realistic_Watch_WatchRequest.Cancellation)
@@ -771,7 +771,7 @@ public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
-    /// Forgets `header`; it then reads as its default.
+    /// Clears `header`. It then reads as its default.
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var watchID: Int64 {
@@ -843,7 +843,7 @@ public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
     }
     /// Whether `header` is set.
     public var hasHeader: Bool { _message.pointee.header != nil }
-    /// Forgets `header`; it then reads as its default.
+    /// Clears `header`. It then reads as its default.
     public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
     public var id: Int64 {
@@ -877,11 +877,11 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func range(
         _ request: Test_Realistic_Watch_RangeRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -899,11 +899,11 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func put(
         _ request: Test_Realistic_Watch_PutRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -921,11 +921,11 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func delete(
         _ request: Test_Realistic_Watch_DeleteRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -943,11 +943,11 @@ public struct Test_Realistic_Watch_StoreClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func transact(
         _ request: Test_Realistic_Watch_Transaction,
         timeout: Swift.Duration? = .seconds(30),
@@ -1008,8 +1008,8 @@ public struct Test_Realistic_Watch_WatchClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -1063,11 +1063,11 @@ public struct Test_Realistic_Watch_LeaseClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func grant(
         _ request: Test_Realistic_Watch_LeaseRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -1089,8 +1089,8 @@ public struct Test_Realistic_Watch_LeaseClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is

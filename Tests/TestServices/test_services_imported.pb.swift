@@ -16,11 +16,11 @@ public struct Test_Services_Imported_ClockClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func now(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
@@ -38,11 +38,11 @@ public struct Test_Services_Imported_ClockClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func ask(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -61,12 +61,12 @@ public struct Test_Services_Imported_ClockClient: Sendable {
 
     /// A message in no package.
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func name(
         _ message: TestProtos.Unpackaged,
@@ -86,8 +86,8 @@ public struct Test_Services_Imported_ClockClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is

@@ -62,11 +62,11 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -118,11 +118,11 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `open`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -174,11 +174,11 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func enter(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -239,8 +239,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let hashValue: Lifeline.SessionPushes<Test_Services_Names_Room>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.sessionMethodMethod = session.pushes("test.services.names.Methods/SessionMethod", of: Test_Services_Names_Room.self)
@@ -251,11 +251,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func sessionMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -275,9 +275,9 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func methodsMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = nil,
@@ -293,11 +293,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func initMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -314,12 +314,12 @@ public struct Test_Services_Names_MethodsClient: Sendable {
         )
     }
 
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func selfMethod(
         _ message: Test_Services_Names_Room,
@@ -337,11 +337,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func getURL(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -359,11 +359,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func getURLMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -381,11 +381,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func getURLMethodMethod(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -403,11 +403,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func request(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -424,12 +424,12 @@ public struct Test_Services_Names_MethodsClient: Sendable {
         )
     }
 
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func message(
         _ message: Test_Services_Names_Room,
@@ -449,9 +449,9 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func deadline(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = nil,
@@ -467,11 +467,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func context(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -489,11 +489,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -511,11 +511,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func push(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -533,11 +533,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func _Method(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -555,11 +555,11 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func _1St(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -581,10 +581,10 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func send(
         timeout: Swift.Duration? = nil,
@@ -604,8 +604,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -630,8 +630,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -656,10 +656,10 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func timeout(
         timeout: Swift.Duration? = nil,
@@ -679,10 +679,10 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func clientStream(
         timeout: Swift.Duration? = nil,
@@ -702,8 +702,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -728,8 +728,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -841,7 +841,7 @@ extension Test_Services_Names_MethodsHandler {
 ///
 /// Pushes from a server of `test.services.names.Methods`.
 public struct Test_Services_Names_MethodsPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -855,9 +855,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func sessionMethodMethod(
         _ message: Test_Services_Names_Room,
@@ -880,9 +880,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func metadata(
         _ message: Test_Services_Names_Room,
@@ -905,9 +905,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func delivery(
         _ message: Test_Services_Names_Room,
@@ -930,9 +930,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func description(
         _ message: Test_Services_Names_Room,
@@ -955,9 +955,9 @@ public struct Test_Services_Names_MethodsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func hashValue(
         _ message: Test_Services_Names_Room,
@@ -990,8 +990,8 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     public var `operator`: Lifeline.SessionPushes<Test_Services_Names_Room> { _operator_pushes }
     private let _operator_pushes: Lifeline.SessionPushes<Test_Services_Names_Room>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.`import` = session.pushes("test.services.names.Keywords/Import", of: Test_Services_Names_Room.self)
@@ -999,11 +999,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `class`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1020,12 +1020,12 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
         )
     }
 
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func `default`(
         _ message: Test_Services_Names_Room,
@@ -1045,9 +1045,9 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func `repeat`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = nil,
@@ -1063,11 +1063,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func any(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1085,11 +1085,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func async(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1107,11 +1107,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func await(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1129,11 +1129,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `deinit`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1151,11 +1151,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `extension`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1173,11 +1173,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `func`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1195,11 +1195,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func get(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1217,11 +1217,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `in`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1239,11 +1239,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `is`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1261,11 +1261,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func left(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1283,11 +1283,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `nil`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1305,11 +1305,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `protocol`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1327,11 +1327,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func set(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1349,11 +1349,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func some(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1371,11 +1371,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `subscript`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1393,11 +1393,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `super`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1415,11 +1415,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `throws`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1437,11 +1437,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func `try`(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1459,11 +1459,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func type(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1481,11 +1481,11 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func yield(
         _ request: Test_Services_Names_Room,
         timeout: Swift.Duration? = .seconds(30),
@@ -1505,10 +1505,10 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func `switch`(
         timeout: Swift.Duration? = nil,
@@ -1528,8 +1528,8 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -1645,7 +1645,7 @@ extension Test_Services_Names_KeywordsHandler {
 
 /// Pushes from a server of `test.services.names.Keywords`.
 public struct Test_Services_Names_KeywordsPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -1659,9 +1659,9 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func `import`(
         _ message: Test_Services_Names_Room,
@@ -1689,9 +1689,9 @@ public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func `operator`(

@@ -75,8 +75,8 @@ public struct Test_Services_ShapesClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let emptyServerPush: Lifeline.SessionPushes<Google_Protobuf_Empty>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.serverPush = session.pushes("test.services.Shapes/ServerPush", of: Test_Services_Answer.self)
@@ -86,11 +86,11 @@ public struct Test_Services_ShapesClient: Sendable {
     /// A request and its response.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -112,9 +112,9 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func stream(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = nil,
@@ -131,12 +131,12 @@ public struct Test_Services_ShapesClient: Sendable {
 
     /// A message to the server.
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func clientPush(
         _ message: Test_Services_Question,
@@ -156,11 +156,11 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Empty as an ordinary message.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
@@ -180,9 +180,9 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func emptyStream(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = nil,
@@ -197,12 +197,12 @@ public struct Test_Services_ShapesClient: Sendable {
         )
     }
 
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func emptyClientPush(
         _ message: Google_Protobuf_Empty,
@@ -224,10 +224,10 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func clientStream(
         timeout: Swift.Duration? = nil,
@@ -249,8 +249,8 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -275,8 +275,8 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -356,7 +356,7 @@ extension Test_Services_ShapesHandler {
 ///
 /// Pushes from a server of `test.services.Shapes`.
 public struct Test_Services_ShapesPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -374,9 +374,9 @@ public struct Test_Services_ShapesPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func serverPush(
         _ message: Test_Services_Answer,
@@ -399,9 +399,9 @@ public struct Test_Services_ShapesPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func emptyServerPush(
         _ message: Google_Protobuf_Empty,
@@ -436,10 +436,10 @@ public struct Test_Services_CallsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func upload(
         timeout: Swift.Duration? = nil,
@@ -461,9 +461,9 @@ public struct Test_Services_CallsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func watch(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = nil,
@@ -481,10 +481,10 @@ public struct Test_Services_CallsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func emptyUpload(
         timeout: Swift.Duration? = nil,
@@ -503,12 +503,12 @@ public struct Test_Services_CallsClient: Sendable {
 
     /// A push, as without the option.
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func report(
         _ message: Test_Services_Question,
@@ -528,11 +528,11 @@ public struct Test_Services_CallsClient: Sendable {
     /// The option changes nothing of the others.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -552,9 +552,9 @@ public struct Test_Services_CallsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func stream(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = nil,
@@ -572,10 +572,10 @@ public struct Test_Services_CallsClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func clientStream(
         timeout: Swift.Duration? = nil,
@@ -595,8 +595,8 @@ public struct Test_Services_CallsClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -680,11 +680,11 @@ public struct Test_Services_SynchronousClient: Sendable {
     /// A request and its response.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -703,12 +703,12 @@ public struct Test_Services_SynchronousClient: Sendable {
 
     /// A message to the server.
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func clientPush(
         _ message: Test_Services_Question,
@@ -726,11 +726,11 @@ public struct Test_Services_SynchronousClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func emptyUnary(
         _ request: Google_Protobuf_Empty,
         timeout: Swift.Duration? = .seconds(30),
@@ -750,11 +750,11 @@ public struct Test_Services_SynchronousClient: Sendable {
     /// The other option changes nothing of this one.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func call(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -774,11 +774,11 @@ public struct Test_Services_SynchronousClient: Sendable {
     /// Waits, as without the option.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func waiting(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -798,9 +798,9 @@ public struct Test_Services_SynchronousClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func stream(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = nil,
@@ -881,8 +881,8 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     public var oldServerPush: Lifeline.SessionPushes<Test_Services_Answer> { _oldServerPush_pushes }
     private let _oldServerPush_pushes: Lifeline.SessionPushes<Test_Services_Answer>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self._oldServerPush_pushes = session.pushes("test.services.PartlyDeprecated/OldServerPush", of: Test_Services_Answer.self)
@@ -893,11 +893,11 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// NOTE: This method was marked as deprecated in the .proto file
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldUnary(
         _ request: Test_Services_Question,
@@ -920,9 +920,9 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     @available(*, deprecated)
     public func oldStream(
         _ request: Test_Services_Question,
@@ -940,12 +940,12 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
 
     /// NOTE: This method was marked as deprecated in the .proto file
     ///
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldClientPush(
@@ -964,11 +964,11 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func newUnary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -990,10 +990,10 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldClientStream(
@@ -1016,8 +1016,8 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -1045,10 +1045,10 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldUpload(
@@ -1118,7 +1118,7 @@ extension Test_Services_PartlyDeprecatedHandler {
 ///
 /// Pushes from a server of `test.services.PartlyDeprecated`.
 public struct Test_Services_PartlyDeprecatedPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -1137,9 +1137,9 @@ public struct Test_Services_PartlyDeprecatedPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     @available(*, deprecated)
     public nonisolated(nonsending) func oldServerPush(
@@ -1169,19 +1169,19 @@ public struct Test_Services_DeprecatedClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let serverPush: Lifeline.SessionPushes<Test_Services_Answer>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.serverPush = session.pushes("test.services.Deprecated/ServerPush", of: Test_Services_Answer.self)
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func unary(
         _ request: Test_Services_Question,
         timeout: Swift.Duration? = .seconds(30),
@@ -1225,7 +1225,7 @@ extension Test_Services_DeprecatedHandler {
 /// Pushes from a server of `test.services.Deprecated`.
 @available(*, deprecated)
 public struct Test_Services_DeprecatedPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -1239,9 +1239,9 @@ public struct Test_Services_DeprecatedPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func serverPush(
         _ message: Test_Services_Answer,
@@ -1267,8 +1267,8 @@ public struct Test_Services_OnlyPushesClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<Test_Services_Answer>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.news = session.pushes("test.services.OnlyPushes/News", of: Test_Services_Answer.self)
@@ -1277,7 +1277,7 @@ public struct Test_Services_OnlyPushesClient: Sendable {
 
 /// Pushes from a server of `test.services.OnlyPushes`.
 public struct Test_Services_OnlyPushesPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -1291,9 +1291,9 @@ public struct Test_Services_OnlyPushesPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func news(
         _ message: Test_Services_Answer,

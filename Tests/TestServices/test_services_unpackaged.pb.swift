@@ -106,19 +106,19 @@ public struct SessionServiceClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<SendableMessage>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.news = session.pushes("Session/News", of: SendableMessage.self)
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func call(
         _ request: LifelineMessage,
         timeout: Swift.Duration? = .seconds(30),
@@ -138,9 +138,9 @@ public struct SessionServiceClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func watch(
         _ request: Duration,
         timeout: Swift.Duration? = nil,
@@ -155,12 +155,12 @@ public struct SessionServiceClient: Sendable {
         )
     }
 
-    /// Returns when the session has accepted the message. There is no answer to it.
+    /// Returns when the session has accepted the message. The server does not answer it.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func report(
         _ message: Array,
@@ -178,11 +178,11 @@ public struct SessionServiceClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func methodsMethod(
         _ request: SessionMethod,
         timeout: Swift.Duration? = .seconds(30),
@@ -202,10 +202,10 @@ public struct SessionServiceClient: Sendable {
     /// Returns the response to all messages that `send` has sent.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error
     ///   that `send` throws is thrown as it is.
     public nonisolated(nonsending) func record(
         timeout: Swift.Duration? = nil,
@@ -225,8 +225,8 @@ public struct SessionServiceClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -251,8 +251,8 @@ public struct SessionServiceClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -277,8 +277,8 @@ public struct SessionServiceClient: Sendable {
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
     /// - Parameters:
-    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - timeout: how long the call may take, from now on; nil: no limit. Default: nil.
+    ///   - metadata: sent with the message. Default: none.
     ///   - send: sends the messages. The server sees their end when it returns.
     ///   - receive: takes the server's messages. They end when the handler has returned.
     /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
@@ -343,7 +343,7 @@ extension SessionServiceHandler {
 
 /// Pushes from a server of `Session`.
 public struct SessionServicePushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -357,9 +357,9 @@ public struct SessionServicePushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func news(
         _ message: SendableMessage,

@@ -4,7 +4,7 @@ import PackagePlugin
 /// The targets of the user's package that generated code goes into.
 struct Targets {
     let swift: any Target
-    /// Nil for services alone.
+    /// Nil if only services are generated.
     let c: (any Target)?
 
     var all: [any Target] { [swift] + (c.map { [$0] } ?? []) }

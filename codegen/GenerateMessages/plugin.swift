@@ -49,7 +49,7 @@ struct GenerateMessages: CommandPlugin {
         return protos
     }
 
-    /// Lets protoc find `lifeline/options.proto`, but no other schema of Lifeline's: it maps a path to the file.
+    /// Lets protoc find `lifeline/options.proto` but no other schema of Lifeline: it maps a path to the file.
     private func importPathOfOptions(in package: Package) throws -> String {
         let packages = [package] + package.dependencies.map(\.package)
         guard let lifeline = packages.first(where: { $0.targets.contains { $0.name == "protoc-gen-lifeline" } }) else {
@@ -59,7 +59,7 @@ struct GenerateMessages: CommandPlugin {
         return "-I\(path)=\(lifeline.directoryURL.appending(path: "Protos/\(path)").path)"
     }
 
-    /// Where a protoc has the well-known types of its own version, beside `bin`: older ones do not know all features.
+    /// The folder, beside `bin`, where a protoc has the well-known types of its own version. Older ones lack features.
     private func ownImportFolder(of protoc: URL) -> URL {
         protoc.resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "include")
@@ -81,8 +81,8 @@ struct GenerateMessages: CommandPlugin {
         let process = Process()
         process.executableURL = tool
         process.arguments = arguments
-        // The Swift Package Manager closes the plugin's own, and nothing says what takes its number. A protoc that is
-        // started without one makes a pipe of descriptor 0, and closes it in its plugin.
+        // The Swift Package Manager closes the plugin's own standard input, and anything may then get its number. A
+        // protoc that starts without one gets descriptor 0 for a pipe, and closes it in its plugin.
         process.standardInput = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
@@ -102,7 +102,7 @@ struct PluginError: Error, CustomStringConvertible {
 }
 
 extension URL {
-    /// What a command's argument names: a path from this folder, or an absolute one.
+    /// The URL that a command's argument names: a path from this folder, or an absolute one.
     fileprivate func appending(argument path: String) -> URL {
         path.hasPrefix("/") ? URL(filePath: path) : appending(path: path).standardizedFileURL
     }

@@ -1,12 +1,12 @@
 package import SwiftProtobufPluginLibrary
 
-/// The names that C code gets, so that protoc-gen-c has nothing left to decide.
+/// The names for C code, chosen so that protoc-gen-c has nothing left to decide.
 ///
-/// The schema is handed to protoc-gen-c with names that come through its mangling without clashing: with each other,
-/// with what it adds (`n_x`, `has_x`, `x_case`), or with what C and Swift reserve. Most names stay as they are. A
-/// message's names depend on its own declaration alone, so that files fit together even if they were generated apart.
+/// protoc-gen-c gets the schema with names that pass its mangling without a clash: with each other, with names that it
+/// adds (`n_x`, `has_x`, `x_case`), or with reserved words of C and Swift. Most names do not change. A message's names
+/// depend only on its own declaration, so that files fit together even if they were generated separately.
 package struct CNames {
-    /// The package that messages without one get, so that a message `FILE` is not C's.
+    /// The package for messages without one, so that a message `FILE` does not become C's.
     private static let packageOfNone = "pb"
 
     private var messages: [String: String] = [:]
@@ -73,7 +73,7 @@ package struct CNames {
                 ProtobufCMangling.symbols(ofOneof: name, with: fieldNames, in: fullName)
             }
             let isTaken = { (name: String) in
-                // A field `set` of a oneof `not` would be NOT_SET, as every oneof has it.
+                // For a field `set` of a oneof `not`, the name would be NOT_SET, which every oneof has.
                 name == "not" || members.contains("\(name)_case") || !symbols.isDisjoint(with: symbolsOf(name))
             }
             while isTaken(name) { name += "_of" }
@@ -90,8 +90,8 @@ package struct CNames {
         return words.first?.isLetter == true ? words : "f\(words)"
     }
 
-    /// Names that a struct's member cannot have: C's and C++'s keywords, macros that compilers and the headers of
-    /// protobuf-c define in lower case, and what Swift does not take behind a dot.
+    /// Names that a struct's member cannot have: the keywords of C and C++, lower-case macros of compilers and of
+    /// protobuf-c's headers, and names that Swift does not allow after a dot.
     // swift-format-ignore
     private static let reserved: Set<String> = [
         "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
@@ -130,18 +130,18 @@ extension CNames {
     /// The oneof's name in the rewritten schema.
     package func oneof(_ oneof: OneofDescriptor) -> String { oneofs[oneof.fullName] ?? oneof.name }
 
-    /// The struct's member that says which field of the oneof is set.
+    /// The struct's member that tells which field of the oneof is set.
     package func caseMember(_ oneof: OneofDescriptor) -> String { self.oneof(oneof) + "_case" }
 
     /// The message's struct.
     package func type(_ message: Descriptor) -> String { ProtobufCMangling.type(rewrittenFullName(message)) }
 
-    /// What the names of the message's functions and constants begin with.
+    /// The prefix of the names of the message's functions and constants.
     package func prefix(_ message: Descriptor) -> String { ProtobufCMangling.lower(rewrittenFullName(message)) }
 
 }
 
-/// How protoc-gen-c turns full names into C's: parts are joined by two underscores.
+/// How protoc-gen-c turns full names into names in C: parts are joined by two underscores.
 enum ProtobufCMangling {
     /// `foo.bar_baz.Message` is the type `Foo__BarBaz__Message`.
     static func type(_ fullName: String) -> String {
@@ -156,7 +156,7 @@ enum ProtobufCMangling {
     /// `foo.BarBaz` begins the names of macros with `FOO__BAR_BAZ`.
     static func upper(_ fullName: String) -> String { join(fullName) { words($0).uppercased() } }
 
-    /// The enum that says which field of a oneof is set, and its enumerators.
+    /// The enum that tells which field of a oneof is set, and its enumerators.
     static func symbols(ofOneof name: String, with fields: [String], in fullName: String) -> Set<String> {
         let prefix = "\(upper(fullName))__\(upper(name))"
         return Set(fields.map { "\(prefix)_\(upper($0))" })
@@ -167,7 +167,7 @@ enum ProtobufCMangling {
         fullName.split(separator: ".").map(transform).joined(separator: "__")
     }
 
-    /// An underscore before each capital that follows none.
+    /// Puts an underscore before each capital that does not follow a capital.
     private static func words(_ part: Substring) -> String {
         var words = ""
         var followsCapital = true

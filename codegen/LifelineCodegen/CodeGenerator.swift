@@ -1,7 +1,8 @@
 internal import SwiftProtobuf
 package import SwiftProtobufPluginLibrary
 
-/// Answers one request of protoc's: for each .proto file the C of protobuf-c, the tables, and the Swift that wraps it.
+/// Answers one request from protoc. For each .proto file, it generates C for protobuf-c, tables, and Swift that wraps
+/// them.
 package struct CodeGenerator {
     private typealias File = Google_Protobuf_Compiler_CodeGeneratorResponse.File
 
@@ -12,7 +13,7 @@ package struct CodeGenerator {
         self.protobufC = protobufC
     }
 
-    /// The answer to `request`. What went wrong stands in its `error`, which protoc prints.
+    /// The answer to `request`. Its `error`, which protoc prints, describes a failure.
     package func response(
         to request: Google_Protobuf_Compiler_CodeGeneratorRequest
     ) -> Google_Protobuf_Compiler_CodeGeneratorResponse {

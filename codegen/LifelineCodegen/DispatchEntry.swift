@@ -5,18 +5,19 @@ internal import SwiftProtobufPluginLibrary
 /// LIFELINE_DISPATCH in lifeline_table.h.
 struct DispatchEntry {
     let field: FieldDescriptor
-    /// What stands behind LIFELINE_KIND_ and LIFELINE_SHAPE_.
+    /// The text after LIFELINE_KIND_ and LIFELINE_SHAPE_.
     let kind: String
     let shape: String
-    /// What is stored at the quantifier, or the field's index in the table.
+    /// The value to store at the quantifier, or the field's index in the table.
     let detail: Int
     /// The tag's one or two bytes, the first one lowest.
     let tag: UInt16
 
-    /// Where it stands: five bits of the tag's first byte.
+    /// Its position in the table: five bits of the tag's first byte.
     var index: Int { Int(UInt8(truncatingIfNeeded: tag) >> 3) }
 
-    /// The entries of a message with these fields, ascending by number; of fields that share an index, the first.
+    /// The entries of a message with these fields, ascending by number. Of fields that share an index, the first has
+    /// it.
     static func entries(of fields: [FieldDescriptor], in names: CNames) -> [DispatchEntry] {
         var entries: [Int: DispatchEntry] = [:]
         for (position, field) in fields.enumerated() {
@@ -26,7 +27,7 @@ struct DispatchEntry {
         return entries.values.sorted { $0.index < $1.index }
     }
 
-    /// nil when the decoder has to look the field up.
+    /// Nil if the decoder has to look up the field.
     private init?(_ field: FieldDescriptor, at position: Int, in names: CNames) {
         let bytes = field.tagBytes
         let presence = field.presence(in: names)
@@ -52,8 +53,8 @@ struct DispatchEntry {
 }
 
 extension FieldDescriptor {
-    /// The end of the name of a LIFELINE_KIND_ constant; nil where numbers have to be checked against a closed enum,
-    /// and for groups.
+    /// The end of the name of a LIFELINE_KIND_ constant. Nil for groups, and for numbers that have to be checked
+    /// against a closed enum.
     fileprivate var dispatchKind: String? {
         switch type {
         case .int32, .uint32: "VARINT32"
@@ -87,7 +88,7 @@ extension FieldDescriptor {
         return bytes + [UInt8(rest)]
     }
 
-    /// LifelineField.encoded_tag: the tag's bytes at the end of eight, and how many they are at the start.
+    /// LifelineField.encoded_tag: the tag's bytes at the end of eight, and their number at the start.
     var encodedTag: String {
         let bytes = tagBytes
         let padded = [UInt8(bytes.count)] + Array(repeating: 0, count: 7 - bytes.count) + bytes

@@ -1,8 +1,8 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Declares a message for each extension of a file, whose only field is the extension: so it gets a struct, a table and
-/// a Swift type like any other field. Its full name is the extension's, which is nobody else's.
+/// Declares a message for each extension of a file. The extension is its only field, so it gets a struct, a table and a
+/// Swift type like any other field. The message has the full name of the extension, which nothing else has.
 enum ExtensionMessages {
     /// The only field. In JSON it has the extension's name.
     static let fieldName = "value"
@@ -10,7 +10,7 @@ enum ExtensionMessages {
     static func declared(in file: Google_Protobuf_FileDescriptorProto) -> Google_Protobuf_FileDescriptorProto {
         var file = file
         file.messageType = file.messageType.map { declared(in: $0, of: file, scope: file.package) }
-        // Last, so that they change no name of a message in Swift.
+        // Last, so that they do not change the Swift names of other messages.
         file.messageType += file.extension.map { message(for: $0, of: file, scope: file.package) }
         return file
     }

@@ -1,18 +1,18 @@
 internal import SwiftProtobufPluginLibrary
 
-/// Neighbouring fields whose presence can be ruled out together: see LifelineFieldGroup in lifeline_table.h.
+/// Neighbouring fields whose absence can be checked together: see LifelineFieldGroup in lifeline_table.h.
 struct FieldGroup {
     /// The first field's index in the table.
     let firstIndex: Int
     /// The fields, in the order of the struct.
     private let fields: [FieldDescriptor]
 
-    /// Messages with fewer fields do without: looking at each is as quick.
+    /// Messages with fewer fields have no groups: looking at each field is as fast.
     private static let smallestFieldCount = 24
-    /// What a mostly empty message's few fields make it look at, against what a group costs.
+    /// A compromise between the fields to look at in a mostly empty message, and the cost of a group.
     private static let size = 8
 
-    /// The groups of a message with these fields, which are ascending by number; none where it has few.
+    /// The groups of a message with these fields, which are ascending by number. A message with few fields has none.
     static func groups(of message: Descriptor, sortedFields: [FieldDescriptor]) -> [FieldGroup] {
         guard sortedFields.count >= smallestFieldCount else { return [] }
         return stride(from: 0, to: sortedFields.count, by: size).map { first in
@@ -21,7 +21,7 @@ struct FieldGroup {
         }
     }
 
-    /// The member that the group's bytes begin with: what says whether a field is there comes before the field.
+    /// The member at the start of the group's bytes. A field's presence comes before the field.
     func firstMember(in names: CNames) -> String {
         guard let field = fields.first else { return "base" }
         return field.presence(in: names).quantifier ?? names.member(field)

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// How a struct says whether a field is there, with the name of the member that says it.
+/// How a struct tells whether a field is set, with the name of the member that tells it.
 enum FieldPresence {
     /// It is not zero or empty.
     case implicit
@@ -32,7 +32,7 @@ extension FieldDescriptor {
     /// Whether it has messages, however they are encoded.
     var isMessage: Bool { type == .message || type == .group }
 
-    /// Whether it is declared like proto2's groups, which text format calls by the names of their types.
+    /// Whether it is declared like proto2's groups, which text format names after their types.
     private var isNamedByType: Bool {
         type == .group && name == messageType.name.lowercased() && messageType.containingType === containingType
     }
@@ -51,7 +51,7 @@ extension FieldDescriptor {
 }
 
 extension FieldPresence {
-    /// The member that says whether the field is there, where it is not the field itself.
+    /// The member that tells whether the field is set, unless that is the field itself.
     var quantifier: String? {
         switch self {
         case .implicit, .pointer, .always: nil
@@ -73,7 +73,7 @@ extension FieldPresence {
 }
 
 extension Google_Protobuf_FieldDescriptorProto.TypeEnum {
-    /// What stands behind LIFELINE_TYPE_.
+    /// The text after LIFELINE_TYPE_.
     var cName: String {
         switch self {
         case .double: "DOUBLE"
@@ -98,6 +98,6 @@ extension Google_Protobuf_FieldDescriptorProto.TypeEnum {
 }
 
 extension OneofDescriptor {
-    /// Whether protoc made it up for a proto3 `optional` field.
+    /// Whether protoc made it for a proto3 `optional` field.
     var isOfOptionalField: Bool { fields.allSatisfy { $0.realContainingOneof == nil } }
 }

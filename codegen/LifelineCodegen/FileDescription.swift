@@ -1,6 +1,6 @@
 internal import SwiftProtobuf
 
-/// Writes the description of a .proto file that programs have for reflection: LifelineFile in lifeline_table.h.
+/// Writes the description of a .proto file for reflection: LifelineFile in lifeline_table.h.
 struct FileDescription {
     private let path: String
     private let dependencies: [String]
@@ -16,14 +16,14 @@ struct FileDescription {
         bytes = try file.serializedBytes()
     }
 
-    /// protoc adds the names in JSON, most of which follow from the others.
+    /// Removes the names in JSON, which protoc adds, where they follow from the other names.
     private static func removeImpliedNames(from message: inout Google_Protobuf_DescriptorProto) {
         for index in message.field.indices { removeImpliedName(from: &message.field[index]) }
         for index in message.extension.indices { removeImpliedName(from: &message.extension[index]) }
         for index in message.nestedType.indices { removeImpliedNames(from: &message.nestedType[index]) }
     }
 
-    /// LifelineReflection makes up the name again, and has to come to the same: `camelCased` in its DescriptorBuilder.
+    /// LifelineReflection computes the name again, and must get the same: `camelCased` in its DescriptorBuilder.
     private static func removeImpliedName(from field: inout Google_Protobuf_FieldDescriptorProto) {
         var name = ""
         var isCapital = false
@@ -45,7 +45,7 @@ struct FileDescription {
 
     /// - Parameters:
     ///   - messages: the names in C of the tables of the file's messages, all of which are declared before.
-    ///   - linkedFiles: those of the imported files that are linked in any case. Others need not be there.
+    ///   - linkedFiles: the imported files that are always linked. The others may be missing.
     func print(messages: [String], linkedFiles: [String], to printer: inout SourcePrinter) {
         let symbol = Self.symbol(of: path)
         printer.print("static const char \(symbol)_bytes[] =")

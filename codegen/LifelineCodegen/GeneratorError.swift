@@ -1,6 +1,6 @@
 internal import SwiftProtobuf
 
-/// Why nothing can be generated: what is wrong, where, and what to do about it.
+/// The reason why nothing can be generated: what is wrong, where, and how to fix it.
 package struct GeneratorError: Error, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -1,19 +1,19 @@
-/// What `--lifeline_opt=` says: which targets to write for, what, and who may see the Swift.
+/// The options in `--lifeline_opt=`: the targets, what to generate, and the access level of the Swift.
 package struct GeneratorOptions: Equatable {
     /// The version of the interface that the code is for: LIFELINE_INTERFACE_VERSION in lifeline_table.h.
     package static let interfaceVersion = 6
 
-    /// Who may see the generated Swift.
+    /// The access level of the generated Swift.
     package enum Visibility: String, CaseIterable {
         case `public` = "Public"
         case package = "Package"
         case `internal` = "Internal"
 
-        /// The keyword, with a space behind it where there is one.
+        /// The keyword and a space, or nothing.
         var modifier: String { self == .internal ? "" : "\(rawValue.lowercased()) " }
     }
 
-    /// What becomes of a file's services.
+    /// How a file's services are treated.
     package enum Services: String, CaseIterable {
         /// They are written beside the messages.
         case withMessages = "true"
@@ -25,11 +25,12 @@ package struct GeneratorOptions: Equatable {
     /// The library whose API the generated Swift has.
     package enum Compatibility: String, CaseIterable {
         case lifeline = "Lifeline"
-        /// Lists are arrays, maps dictionaries and bytes `Data`; and what messages can do has swift-protobuf's names.
+        /// Lists are arrays, maps are dictionaries, and bytes are `Data`. The methods of messages have swift-protobuf's
+        /// names.
         case swiftProtobuf = "SwiftProtobuf"
     }
 
-    /// Where a .proto file that is generated elsewhere, or all in a folder, ended up.
+    /// The modules that have the code of a .proto file, or of all in a folder, that is generated elsewhere.
     package struct Module: Equatable {
         package let swift: String
         package let c: String
@@ -40,8 +41,8 @@ package struct GeneratorOptions: Equatable {
     package private(set) var visibility = Visibility.internal
     package private(set) var services = Services.withMessages
     package private(set) var compatibility = Compatibility.lifeline
-    /// Whether imports have the access level of `visibility`. As in swift-protobuf, its programs have to ask for it: a
-    /// module with plain imports may not have others beside them.
+    /// Whether imports have the access level of `visibility`. Off by default with `Compatibility=SwiftProtobuf`, as in
+    /// swift-protobuf: a module cannot mix such imports with plain ones.
     package var usesAccessLevelOnImports: Bool { accessLevelOnImports ?? (compatibility == .lifeline) }
     private var accessLevelOnImports: Bool?
     /// By path of a .proto file or of a folder.
@@ -50,7 +51,7 @@ package struct GeneratorOptions: Equatable {
     /// The modules of Lifeline that have types of .proto files.
     private static let ownModules = [
         "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes"),
-        // Apart, for programs link the types of a module even when they do not use them.
+        // In modules of their own, because programs link all types of a module, even unused ones.
         "google/protobuf/compiler": Module(swift: "LifelineDescriptorTypes", c: "CLifelineDescriptorTypes"),
         "google/protobuf/descriptor.proto": Module(swift: "LifelineDescriptorTypes", c: "CLifelineDescriptorTypes"),
     ]
@@ -62,7 +63,7 @@ package struct GeneratorOptions: Equatable {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             let (key, value) = (parts[0], parts.count == 2 ? parts[1] : "")
             try set(key, to: value)
-            // A parameter says one thing, and a mapping one thing of each path.
+            // A parameter may have only one value, and a path only one mapping.
             let subject = key == "ModuleMapping" ? "\(key)=\(value.prefix { $0 != ":" })" : key
             if let other = given.updateValue(value, forKey: subject), other != value {
                 throw GeneratorError("--lifeline_opt: \(key) is both \"\(other)\" and \"\(value)\". Give it once.")

@@ -1,4 +1,4 @@
-/// Names as a table has them: see LifelineNames in lifeline_table.h.
+/// The names in a table: see LifelineNames in lifeline_table.h.
 struct NameTable {
     private var text = ""
     private var names: [(offset: Int, count: Int)] = []
@@ -6,7 +6,7 @@ struct NameTable {
     private let order: [Int]
 
     init(_ names: [String]) {
-        // By their bytes: strings that differ in them may be equal.
+        // By their bytes: strings with different bytes may be equal.
         var offsets: [[UInt8]: Int] = [:]
         var byteCount = 0
         for name in names {
@@ -55,7 +55,7 @@ extension Sequence<UInt8> {
         map { byte in
             let isPlain = (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
             if isPlain && byte != UInt8(ascii: "?") { return String(Unicode.Scalar(byte)) }
-            // Three digits, so that none that follows belongs to it.
+            // Three digits, so that a digit after them is not read as a part.
             let octal = String(byte, radix: 8)
             return "\\" + String(repeating: "0", count: 3 - octal.count) + octal
         }.joined()

@@ -5,7 +5,7 @@ internal import SwiftProtobufPluginLibrary
 
 /// Runs protoc-gen-c, protobuf-c's plugin of protoc, on a rewritten schema.
 package struct ProtobufCGenerator {
-    /// protoc-gen-c 1.4.0 is the first that takes a proto3 schema with oneofs as this one rewrites it.
+    /// protoc-gen-c 1.4.0 is the first version that accepts the rewritten proto3 schemas with oneofs.
     static let minimumVersion = 1_004_000
 
     private let executable: String?
@@ -15,7 +15,7 @@ package struct ProtobufCGenerator {
         self.executable = executable
     }
 
-    /// Finds protoc-gen-c: where `LIFELINE_PROTOC_GEN_C` says, else on the search path.
+    /// Finds protoc-gen-c: at the path in `LIFELINE_PROTOC_GEN_C`, or else on the search path.
     package static func installed(environment: [String: String]) -> ProtobufCGenerator {
         if let path = environment["LIFELINE_PROTOC_GEN_C"], !path.isEmpty {
             return ProtobufCGenerator(executable: path)
@@ -51,7 +51,7 @@ package struct ProtobufCGenerator {
         return response.file
     }
 
-    /// The generated headers say which version wrote them: `#elif 1004001 < PROTOBUF_C_MIN_COMPILER_VERSION`.
+    /// The generated headers name the version that wrote them: `#elif 1004001 < PROTOBUF_C_MIN_COMPILER_VERSION`.
     private func checkVersion(of files: [Google_Protobuf_Compiler_CodeGeneratorResponse.File]) throws {
         for file in files where file.name.hasSuffix(".h") {
             guard let line = file.content.split(separator: "\n").first(where: { $0.hasPrefix("#elif ") }) else {
@@ -92,7 +92,7 @@ extension ProtobufCGenerator {
                     + "protobuf-c-compiler), or set LIFELINE_PROTOC_GEN_C to its path."
             )
         }
-        // It may stop reading early, and writing to it then must not end this process.
+        // It may stop reading early. A write to it must then not end this process.
         signal(SIGPIPE, SIG_IGN)
         let process = Process()
         let (standardInput, standardOutput, standardError) = (Pipe(), Pipe(), Pipe())
@@ -105,11 +105,11 @@ extension ProtobufCGenerator {
         } catch {
             throw GeneratorError("protoc-gen-c cannot be run at \(executable): \(error.localizedDescription)")
         }
-        // All three pipes at once: each of them holds only 64 KiB before the other end has to take some.
+        // All three pipes at once: each holds only 64 KiB before the other end has to read.
         let group = DispatchGroup()
         let errorReader = PipeReader(standardError, in: group)
         DispatchQueue.global().async(group: group) {
-            // Where this fails, the exit status says why.
+            // If this fails, the exit status tells why.
             try? standardInput.fileHandleForWriting.write(contentsOf: input)
             try? standardInput.fileHandleForWriting.close()
         }
@@ -127,8 +127,7 @@ extension ProtobufCGenerator {
 
 /// Reads a pipe to its end on another thread.
 private final class PipeReader: @unchecked Sendable {
-    // @unchecked Sendable: `data` is written by one closure, and read after the group that it runs in has been waited
-    // for.
+    // @unchecked Sendable: only one closure writes `data`, and it is read after the closure's group is done.
     private var data = Data()
 
     init(_ pipe: Pipe, in group: DispatchGroup) {

@@ -1,16 +1,16 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// The files of a request, and the names that C and Swift give to what is in them.
+/// The files of a request, and the names of their contents in C and Swift.
 struct Schema {
     let descriptors: DescriptorSet
     let names: CNames
     let swiftNames: SwiftNames
-    /// Full names of the messages that have a proto2 `required` field, or below which one can stand.
+    /// The full names of the messages that have a proto2 `required` field, or can contain one at any depth.
     private let messagesThatReachRequired: Set<String>
-    /// Likewise of a `string` that may hold anything: proto2's.
+    /// The same for a `string` whose text is not checked, as in proto2.
     private let messagesThatReachUncheckedText: Set<String>
-    /// By their full names, which are those of the messages that stand for them, too: see ``ExtensionMessages``.
+    /// By their full names, which are also those of the messages that stand for them: see ``ExtensionMessages``.
     private let extensions: [String: FieldDescriptor]
 
     /// - Parameters:
@@ -52,14 +52,14 @@ struct Schema {
     /// The message that stands for an extension.
     func message(of field: FieldDescriptor) -> Descriptor? { descriptors.descriptor(named: field.fullName) }
 
-    /// The other files that declare a message which an extension of `file` is for.
+    /// The other files that declare a message which an extension of `file` extends.
     static func filesOfExtendedMessages(in file: FileDescriptor) -> [FileDescriptor] {
         let files = file.allExtensions.compactMap { $0.containingType.file }.filter { $0 !== file }
         return Dictionary(files.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first }).values
             .sorted { $0.name < $1.name }
     }
 
-    /// From the messages with such a field to those that hold them, and so on: each message is looked at once.
+    /// From the messages with such a field to those that contain them, and so on. Looks at each message once.
     private static func messages(
         among messages: [Descriptor],
         thatReach isSought: (FieldDescriptor) -> Bool

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Refuses what cannot be generated, before anything looks at the schema more closely.
+/// Refuses schemas that are not supported, before anything else reads them.
 enum SchemaCheck {
     static let editions: ClosedRange<Google_Protobuf_Edition> = .edition2023 ... .edition2024
 
@@ -17,7 +17,7 @@ enum SchemaCheck {
         }
     }
 
-    /// Only those of message sets may have larger numbers than fields.
+    /// Only the extensions of message sets may have larger numbers than fields.
     private static func checkExtensions(
         _ extensions: [Google_Protobuf_FieldDescriptorProto],
         of file: Google_Protobuf_FileDescriptorProto

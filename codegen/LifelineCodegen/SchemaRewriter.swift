@@ -1,17 +1,17 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Turns a schema into one that protoc-gen-c makes the right structs of.
+/// Rewrites a schema so that protoc-gen-c makes the right structs from it.
 ///
-/// - Strings become bytes with a length, since C's end at the first NUL.
-/// - Enums become `int32`: a C enum may not hold numbers that it does not declare.
+/// - Strings become bytes with a length, because C's strings end at the first NUL.
+/// - Enums become `int32`, because a C enum may only have numbers that it declares.
 /// - The synthetic oneof of a proto3 `optional` field becomes an ordinary one, and proto2's `required` becomes
-///   `optional`, so that the struct says whether the field is there.
+///   `optional`, so that the struct tells whether the field is set.
 /// - Maps become the repeated entry messages that they are on the wire.
-/// - A file of an edition becomes one of proto2, where a field says for itself whether its struct has a flag for it:
-///   one without presence becomes `required`, which has none.
-/// - Defaults are dropped: the Swift getters have them, and protoc-gen-c writes `inf` where C has no such word.
-/// - Services, options and all else that makes no struct are dropped, and so are imports only for them.
+/// - A file of an edition becomes one of proto2, where each field declares whether its struct has a flag for it. A
+///   field without presence becomes `required`, which has no flag.
+/// - Defaults are dropped. The Swift getters have them, and protoc-gen-c writes `inf`, which C does not have.
+/// - Services, options and everything else that is not needed for structs are dropped, with the imports for them.
 struct SchemaRewriter {
     private let schema: Schema
 
@@ -64,7 +64,7 @@ struct SchemaRewriter {
     }
 }
 
-/// Encoded options of protobuf-c's, from /usr/include/protobuf-c/protobuf-c.proto: extension 1019, a message.
+/// Encoded options of protobuf-c, from /usr/include/protobuf-c/protobuf-c.proto: extension 1019, a message.
 private enum ProtobufCOptions {
     /// `(pb_c_file)`: gen_pack_helpers (2) and gen_init_helpers (3) are false.
     static let file: [UInt8] = [0xDA, 0x3F, 4, 2 << 3, 0, 3 << 3, 0]
@@ -73,12 +73,12 @@ private enum ProtobufCOptions {
 }
 
 extension FileDescriptor {
-    /// The other files that declare a message which a field of this file has.
+    /// The other files that declare a message type of this file's fields.
     var filesOfUsedMessages: [FileDescriptor] {
         files(usedBy: { $0.isMessage ? $0.messageType.file : nil })
     }
 
-    /// The other files that `use` finds for the fields of this file, each once, in the order of their names.
+    /// The other files that `use` returns for the fields of this file, without duplicates, ordered by name.
     func files(usedBy use: (FieldDescriptor) -> FileDescriptor?) -> [FileDescriptor] {
         var found: [String: FileDescriptor] = [:]
         for message in allMessages {

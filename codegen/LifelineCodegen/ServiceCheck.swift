@@ -1,7 +1,6 @@
 internal import SwiftProtobufPluginLibrary
 
-/// Refuses services whose Swift would not compile, for reasons that lie in several files, and options that a method
-/// cannot have.
+/// Refuses services whose Swift would not compile because of other files, and options that a method cannot have.
 struct ServiceCheck {
     let schema: Schema
     let options: GeneratorOptions
@@ -20,7 +19,7 @@ struct ServiceCheck {
         try checkNames(of: files)
     }
 
-    /// Services apart from their messages import the module that has these.
+    /// Services that are generated without their messages import the module that has the messages.
     private func checkModules(of file: FileDescriptor) throws {
         let names = ServiceNames(file: file, swiftNames: schema.swiftNames)
         for message in file.services.flatMap(names.methods).flatMap(\.usedMessages) {
@@ -53,7 +52,7 @@ struct ServiceCheck {
         }
     }
 
-    /// Within a file, names give way to one another; files know nothing of each other's.
+    /// Within a file, a name is changed when another has it. But the names in other files are not known.
     private func checkNames(of files: [FileDescriptor]) throws {
         var owners: [String: (what: String, file: FileDescriptor)] = [:]
         if options.services == .withMessages {

@@ -3,19 +3,19 @@ internal import SwiftProtobufPluginLibrary
 
 /// A method of a service: its shape, and its names in Swift and on the wire.
 struct ServiceMethod {
-    /// The kinds of calls that gRPC has, and the two kinds of pushes.
+    /// The four kinds of calls that gRPC has, and two kinds of pushes.
     enum Shape: Equatable {
         /// `rpc Say(A) returns (B)`: a request, and its response.
         case unary
-        /// `rpc Watch(A) returns (stream B)`: a request that any number of messages answer.
+        /// `rpc Watch(A) returns (stream B)`: a request, and any number of messages as its response.
         case stream
         /// `rpc Record(stream A) returns (B)`: any number of messages, and one response to all of them.
         case clientStream
         /// `rpc Talk(stream A) returns (stream B)`: any number of messages in each direction.
         case bothWays
-        /// `rpc Report(stream A) returns (google.protobuf.Empty)`: messages to the server that it does not answer.
+        /// `rpc Report(stream A) returns (google.protobuf.Empty)`: messages to the server, without a response.
         case clientPush
-        /// `rpc News(google.protobuf.Empty) returns (stream B)`: messages that the server sends of its own accord.
+        /// `rpc News(google.protobuf.Empty) returns (stream B)`: messages that the server sends without a request.
         case serverPush
     }
 
@@ -25,11 +25,11 @@ struct ServiceMethod {
     /// Whether the option `(lifeline.synchronous)` is true. `ServiceCheck` refuses it where no handler can be
     /// synchronous.
     let isSynchronous: Bool
-    /// The name of the Swift method, or property: in backticks where it has to be.
+    /// The name of the Swift method or property, in backticks if needed.
     let name: String
-    /// How frames name it: `package.Service/Method`.
+    /// The name in frames: `package.Service/Method`.
     let path: String
-    /// A string literal with `path`, which is ASCII: protoc lets nothing else into names.
+    /// A string literal with `path`, which is ASCII: protoc allows nothing else in names.
     var pathLiteral: String { "\"\(path)\"" }
     let descriptor: MethodDescriptor
 
@@ -49,7 +49,7 @@ struct ServiceMethod {
 
     var isDeprecated: Bool { descriptor.options.deprecated }
 
-    /// The messages that its Swift names. An Empty that only marks a push is none of them.
+    /// The message types that its Swift uses. An Empty that only marks a push is not among them.
     var usedMessages: [Descriptor] {
         switch shape {
         case .unary, .stream, .clientStream, .bothWays: [descriptor.inputType, descriptor.outputType]
@@ -61,7 +61,7 @@ struct ServiceMethod {
 
 extension ServiceMethod.Shape {
     /// - Parameters:
-    ///   - input, output: full names, without a dot in front.
+    ///   - input, output: full names, without a dot at the start.
     ///   - isAlwaysCall: whether the method is a call even where google.protobuf.Empty would make it a push.
     init(input: String, isInputStreamed: Bool, output: String, isOutputStreamed: Bool, isAlwaysCall: Bool) {
         let empty = isAlwaysCall ? nil : ServiceMethod.empty

@@ -1,9 +1,9 @@
 internal import SwiftProtobufPluginLibrary
 
-/// The names that Swift gives to a file's services and their methods.
+/// The Swift names of a file's services and their methods.
 ///
-/// They depend on that file alone. What comes later in it yields to what came before: new methods
-/// at the end of a service, and new services at the end of a file, rename nothing.
+/// They depend only on that file. If two would be equal, the later one changes. So new methods at the end of a service,
+/// and new services at the end of a file, rename nothing.
 struct ServiceNames {
     /// The types that are generated for a service.
     struct Types {
@@ -24,7 +24,7 @@ struct ServiceNames {
         var all: [String] { [client, handler, pushes] }
     }
 
-    /// Other members of the types, and names that no member can have even in backticks.
+    /// Other members of the types, and names that no member can have, even in backticks.
     private static let reservedMethods: Set<String> = ["init", "methods", "self", "session"]
 
     private static let keywords = swiftKeywordsUsedInDeclarations.union(swiftKeywordsUsedInStatements)

@@ -1,12 +1,12 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// What all generators of Swift need to know: names, options, and how to spell types.
+/// What all generators of Swift share: names, options, and how to write types.
 struct SwiftContext {
     static let runtime = "LifelineMessages"
     /// The module with the sessions that services are called over.
     static let sessions = "Lifeline"
-    /// The module with what `Compatibility=SwiftProtobuf` needs.
+    /// The module that code for `Compatibility=SwiftProtobuf` needs.
     static let compatibility = "LifelineSwiftProtobufCompatibility"
     /// The module that declares `Data`.
     static let foundation = "FoundationEssentials"
@@ -17,9 +17,9 @@ struct SwiftContext {
     let options: GeneratorOptions
     /// For the cases of enums.
     private let namer: SwiftProtobufNamer
-    /// Names of generated types that stand in scopes where the standard library's would be looked for.
+    /// Names of generated types that would be found in place of the standard library's.
     private let shadowingNames: Set<String>
-    /// Names of this file's nested types, which are found before those of other scopes.
+    /// Names of this file's nested types, which Swift finds before those of other scopes.
     private let nestedNames: Set<String>
     private let generatedFiles: Set<String>
 
@@ -29,7 +29,7 @@ struct SwiftContext {
         self.schema = schema
         self.options = options
         generatedFiles = options.services == .only ? [] : Set(files)
-        // Properties of extensions stand in the messages that these are for.
+        // Properties of extensions are in the messages that they extend.
         nestedNames = file.allExtensions.reduce(into: Self.typeNames(of: file, in: schema.swiftNames).nested) {
             names,
             field in
@@ -61,18 +61,18 @@ struct SwiftContext {
     /// "public " and the like, for types and members.
     var modifier: String { options.visibility.modifier }
 
-    /// In front of accessors and methods that are too large for the optimizer to inline them into other modules by
-    /// itself. Other members go without, because each one that has it makes the module slower to compile.
+    /// For accessors and methods that are too large for the optimizer to inline into other modules by itself. Other
+    /// members do not have it, because each one with it makes the module compile more slowly.
     var inlinable: String { options.visibility == .public ? "@inlinable " : "" }
 
     var importModifier: String { "\(options.visibility.rawValue.lowercased()) " }
 
     // MARK: Types
 
-    /// A type of the runtime's: qualified, for a message may have its name.
+    /// A type of the runtime, qualified because a message may have its name.
     func runtime(_ name: String) -> String { "\(Self.runtime).\(name)" }
 
-    /// A type of the standard library's: qualified where a generated type has its name.
+    /// A type of the standard library, qualified if a generated type has its name.
     func standard(_ name: String) -> String { shadowingNames.contains(name) ? "Swift.\(name)" : name }
 
     var isForSwiftProtobuf: Bool { options.compatibility == .swiftProtobuf }
@@ -85,7 +85,7 @@ struct SwiftContext {
         isForSwiftProtobuf ? "\(Self.compatibility).SwiftProtobufEnum" : runtime("ProtobufEnum")
     }
 
-    /// Through what accessors reach the C struct: for swift-protobuf, `_message` would first store lists that were changed.
+    /// How accessors reach the C struct. For swift-protobuf, `_message` would first store changed lists.
     var message: String { isForSwiftProtobuf ? "_content.message" : "_message" }
     /// The same, for changes after which a submessage may be absent.
     var presence: String { isForSwiftProtobuf ? "_content.presence" : "_message" }
@@ -97,7 +97,7 @@ struct SwiftContext {
     // No generated type is named `Data`: swift-protobuf's names, which are used here, leave that to Foundation.
     private var bytes: String { isForSwiftProtobuf ? "Data" : "[\(standard("UInt8"))]" }
 
-    /// An expression for bytes that `literal`, an array's, has.
+    /// An expression for the bytes in `literal`, an array literal.
     func bytes(_ literal: String) -> String { isForSwiftProtobuf ? "\(bytes)(\(literal))" : literal }
 
     /// The Swift type of a field's value, or of one element of a repeated field.
@@ -131,13 +131,13 @@ struct SwiftContext {
     /// The extension that `message` stands for; nil for one of the .proto file's.
     func extensionOf(_ message: Descriptor) -> FieldDescriptor? { schema.extensionOf(message) }
 
-    /// The Swift type of the message that an extension is for.
+    /// The Swift type of the message that an extension extends.
     func extendedType(of field: FieldDescriptor) -> String { type(of: field.containingType) }
 
     func type(of message: Descriptor) -> String { qualified(swiftNames.path(message), from: message.file) }
 
-    /// The Swift type of a method's messages, which stands in no other type. One of another module that has no prefix
-    /// may be named like one of Lifeline's.
+    /// The Swift type of a method's messages, which is not nested in another type. One from another module, without a
+    /// prefix, may have the name of one of Lifeline's types.
     func messageType(_ message: Descriptor) -> String {
         let module = options.module(ofFile: message.file.name, isGeneratedHere: isGeneratedHere(message.file)).swift
         let name = swiftNames.path(message).joined(separator: ".")
@@ -145,7 +145,7 @@ struct SwiftContext {
         return isAmbiguous ? "\(module).\(name)" : name
     }
 
-    /// A generated type's full name: with its module where a nested type would be found in place of its first part.
+    /// A generated type's full name. It has the module if a nested type would be found in place of its first part.
     private func qualified(_ path: [String], from file: FileDescriptor) -> String {
         let name = path.joined(separator: ".")
         guard nestedNames.contains(path[0]) else { return name }

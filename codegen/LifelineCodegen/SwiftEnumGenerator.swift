@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes an enum: open, with `UNRECOGNIZED`, or closed, as its file says.
+/// Writes an enum: open, with `UNRECOGNIZED`, or closed, as its file declares.
 struct SwiftEnumGenerator {
     private let type: EnumDescriptor
     private let context: SwiftContext
@@ -46,7 +46,7 @@ struct SwiftEnumGenerator {
     }
 
     private func printAliases(to printer: inout SourcePrinter) {
-        // Two values may have one Swift name, which then serves for both.
+        // Two values may have the same Swift name, which then stands for both.
         var names = Set(cases.map(name))
         let aliases = type.values.filter { names.insert(name($0)).inserted }
         for alias in aliases {

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes the properties that a file's extensions have in the messages that they extend, and a registry of them.
+/// Writes the properties for a file's extensions in the messages that they extend, and a registry of the extensions.
 struct SwiftExtensionGenerator {
     private let file: FileDescriptor
     private let schema: Schema
@@ -37,7 +37,7 @@ struct SwiftExtensionGenerator {
             printer.print(
                 "/// Whether `\(names.name)` is set.",
                 "\(context.modifier)var \(names.has): \(context.standard("Bool")) { hasExtension(\(typeName).self) }",
-                "/// Forgets `\(names.name)`; it then reads as its default.",
+                "/// Clears `\(names.name)`. It then reads as its default.",
                 "\(context.modifier)mutating func \(names.clear)() { clearExtension(\(typeName).self) }"
             )
         }

@@ -58,11 +58,11 @@ struct SwiftFileGenerator {
 
     // MARK: Imports
 
-    /// The modifier of a module's import, with a space behind it where there is one.
+    /// The modifier of a module's import and a space, or nothing.
     private func importModifier(_ module: String) -> String {
         if !context.options.usesAccessLevelOnImports { return "" }
-        // To Swift 6.3, a package enum's conformance does not use the protocol's module, and it warns of a package
-        // import.
+        // Swift 6.3 does not count a package enum's conformance as a use of the protocol's module, and warns of a
+        // package import.
         let isForEnumsOnly = module == SwiftContext.runtime && messages.isEmpty
         return isForEnumsOnly && context.options.visibility == .package ? "internal " : context.importModifier
     }
@@ -86,7 +86,7 @@ struct SwiftFileGenerator {
         return modules
     }
 
-    /// The files, this one or others, that declare what fields and methods have.
+    /// The files, this one or others, that declare the types of fields and methods.
     private var filesOfUsedTypes: [FileDescriptor] {
         let ofMethods = services.flatMap(serviceNames.methods).flatMap(\.usedMessages).compactMap(\.file)
         if messages.isEmpty { return ofMethods }

@@ -3,7 +3,7 @@ internal import SwiftProtobufPluginLibrary
 
 /// Swift literals of the defaults that proto2 files declare.
 enum SwiftLiteral {
-    /// What an absent field reads as.
+    /// The value of an absent field.
     static func defaultValue(of field: FieldDescriptor, in context: SwiftContext) -> String {
         guard let text = field.defaultValue else { return implicitDefault(of: field, in: context) }
         switch field.type {
@@ -33,14 +33,14 @@ enum SwiftLiteral {
         }
     }
 
-    /// `text` is how protoc writes `number`.
+    /// `text` is `number` as protoc writes it.
     static func floatingPoint<Number: BinaryFloatingPoint>(_ number: Number, _ text: String, as type: String) -> String
     {
         if number.isNaN { return ".nan" }
         if number.isInfinite { return number < 0 ? "-.infinity" : ".infinity" }
-        // Swift would read the integer -0, which has no sign.
+        // Swift would read -0 as an integer, which has no sign.
         if number.isZero { return number.sign == .minus ? "-0.0" : "0" }
-        // The compiler warns of decimal literals of these, which it calls an underflow.
+        // The compiler warns of decimal literals of these as an underflow.
         if number.isSubnormal {
             let sign = number < 0 ? "-" : ""
             return "\(sign)\(type)(bitPattern: \(number.significandBitPattern))"
@@ -48,7 +48,7 @@ enum SwiftLiteral {
         return text
     }
 
-    /// Only printable ASCII stays as it is.
+    /// Escapes everything but printable ASCII.
     static func string(_ text: String) -> String {
         var literal = "\""
         for scalar in text.unicodeScalars {

@@ -41,7 +41,7 @@ struct SwiftMessageGenerator {
         printer.print("}", "")
     }
 
-    /// Prints the stored property, and initializers.
+    /// Prints the stored property and the initializers.
     private func printContent(to printer: inout SourcePrinter) {
         let modifier = context.modifier
         let reference = "\(context.runtime("_MessageReference"))<_Fields>"

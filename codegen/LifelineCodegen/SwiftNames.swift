@@ -1,46 +1,47 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// The names of generated Swift types and properties: those that SwiftProtobufNamer gives, so that they read like
-/// swift-protobuf's, told apart where two of one scope would be the same.
+/// The names of generated Swift types and properties. SwiftProtobufNamer chooses them, so that they are like
+/// swift-protobuf's. Equal names in a scope are made different.
 ///
-/// A file's names depend on that file alone, unless types of several files would have the same: ``tellApart(_:)``.
+/// A file's names depend only on that file, unless types of several files would have the same name: ``tellApart(_:)``.
 struct SwiftNames {
-    /// A field's property, and what says whether it is set.
+    /// The names for a field: its property, and those for its presence.
     struct Property {
         let name: String
         let has: String
         let clear: String
         /// The method that lends a string or bytes as a span.
         let withSpan: String
-        /// Where the property is an array or a dictionary, to which the field is converted: the property that is not.
+        /// If the property is an array or dictionary that is converted from the field: the name of the unconverted
+        /// property.
         let withField: String
 
         /// The case of a oneof's enum, where its type is known.
         var dotted: String { ".\(name.withoutBackticks)" }
     }
 
-    /// The type that holds the extensions which a message declares.
+    /// The type that contains the extensions which a message declares.
     static let extensionScope = "Extensions"
-    /// What generated code needs under its own name, wherever it stands.
+    /// Names that generated code needs everywhere.
     private static let reservedTypes: Set<String> = ["_CValue", "_Extended", "_Fields", "_Value", SwiftContext.runtime]
 
     private let isConverted: Bool
-    // By full names in the .proto file; those of types are relative to the type around them.
+    // By full names in the .proto file. The names of types are relative to the type around them.
     private var types: [String: String] = [:]
     private var properties: [String: Property] = [:]
     private var oneofTypes: [String: String] = [:]
     private var oneofProperties: [String: String] = [:]
-    /// Full names of the messages that stand for extensions which are declared in a message.
+    /// The full names of the messages that stand for the extensions declared in a message.
     private var nestedExtensions: Set<String> = []
     /// By the names of files.
     private var registries: [String: String] = [:]
 
     /// - Parameters:
-    ///   - files: All that the request has.
-    ///   - extensions: By their full names, which are those of the messages that stand for them.
-    ///   - isConverted: Whether lists and maps have properties that are arrays and dictionaries.
-    ///   - module: The Swift module that a file's types are in.
+    ///   - files: all files of the request.
+    ///   - extensions: by their full names, which are those of the messages that stand for them.
+    ///   - isConverted: whether lists and maps have properties that are arrays and dictionaries.
+    ///   - module: the Swift module with a file's types.
     init(
         files: [FileDescriptor],
         extensions: [String: FieldDescriptor],
@@ -49,10 +50,10 @@ struct SwiftNames {
     ) {
         self.isConverted = isConverted
         for file in files {
-            // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
+            // Without a module for the well-known types: the namer would otherwise use swift-protobuf's.
             let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
             let namer = SwiftProtobufNamer(currentFile: file, protoFileToModuleMappings: mappings)
-            // Nothing nested stands where services name this module.
+            // Services name this module only where nothing is nested.
             var taken = Self.reservedTypes.union([SwiftContext.sessions])
             addTypes(file.messages, file.enums, extensions, taken: &taken, namer: namer)
             if !file.allExtensions.isEmpty { registries[file.name] = Self.registry(of: file, namer: namer) }
@@ -62,7 +63,7 @@ struct SwiftNames {
         addProperties(of: files.flatMap(\.allExtensions))
     }
 
-    /// Files of one name in different folders may share a package.
+    /// Files with the same name in different folders may share a package.
     private mutating func tellApartRegistries(of files: [FileDescriptor]) {
         let all = files.flatMap(\.messages).map(\.fullName) + files.flatMap(\.enums).map(\.fullName)
         var taken = Set(all.compactMap { types[$0] })
@@ -73,8 +74,8 @@ struct SwiftNames {
     }
 
     /// Renames types of one module to which different files give the same name, such as `B_Foo` of the package `a` and
-    /// `Foo` of `a.b`. The one whose package has the most parts keeps it. People read these names, unlike those in C:
-    /// a hash in each that could clash would be too high a price.
+    /// `Foo` of `a.b`. The one whose package has the most parts keeps its name. Unlike the names in C, people read
+    /// these, so they do not all get a hash.
     private mutating func tellApart(_ files: [FileDescriptor]) {
         let all =
             files.flatMap(\.enums).map { (fullName: $0.fullName, suffix: "Enum") }
@@ -120,7 +121,7 @@ struct SwiftNames {
         var taken = Self.reservedTypes
         if !message.extensions.isEmpty { taken.insert(Self.extensionScope) }
         addTypes(message.messages, message.enums, extensions, taken: &taken, namer: namer)
-        // By number, for a field that is added later has a higher one, and must not rename an older field.
+        // By number: a field that is added later has a higher number, and must not rename an older field.
         for field in message.fields.sorted(by: { $0.number < $1.number }) {
             properties[field.fullName] = property(of: field, taken: &taken, namer: namer)
         }
@@ -135,8 +136,8 @@ struct SwiftNames {
         }
     }
 
-    /// The property of an extension stands in a type that may be of another file, beside others that this one does not
-    /// see: its name begins with the package's, or with that of the message around it.
+    /// The property of an extension may be in a type of another file, beside properties from files that this one does
+    /// not know. So its name begins with the name of the package, or of the message around it.
     private mutating func addProperties(of extensions: [FieldDescriptor]) {
         var takenOfMessage: [String: Set<String>] = [:]
         for field in extensions.sorted(by: { ($0.number, $0.fullName) < ($1.number, $1.fullName) }) {
@@ -162,7 +163,7 @@ struct SwiftNames {
         }
     }
 
-    /// The names that the struct of a message has for its fields and oneofs.
+    /// The names of the members for its fields and oneofs.
     private func members(of message: Descriptor) -> Set<String> {
         let ofFields = message.fields.flatMap { (field: FieldDescriptor) in
             let names = property(field)

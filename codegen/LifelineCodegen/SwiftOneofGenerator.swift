@@ -43,7 +43,7 @@ struct SwiftOneofGenerator {
             )
         }
         printer.print("}", "")
-        printer.print("/// What `\(property)` can hold.")
+        printer.print("/// The possible values of `\(property)`.")
         printer.print(
             "\(context.modifier)enum \(type): \(context.standard("Hashable")), \(context.standard("Sendable")) {"
         )
@@ -61,7 +61,7 @@ struct SwiftOneofGenerator {
         if context.isForSwiftProtobuf {
             return "_content.submessage(\(value), at: \(SwiftProperty.index(of: field))) as \(type)"
         }
-        // A submessage's accessor would lend a value, which then had to be copied.
+        // A submessage's accessor would return a borrowed value, which would then be copied.
         return "\(type)(_reading: \(value), in: _message.untyped)"
     }
 }

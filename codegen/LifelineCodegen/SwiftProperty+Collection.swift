@@ -36,7 +36,7 @@ extension SwiftProperty {
         }
     }
 
-    /// Prints the property with a type of the standard library's, to and from which it is converted.
+    /// Prints the property with a type of the standard library, converted from and to the field.
     private func printConverted(to type: String, as kind: String, to printer: inout SourcePrinter) {
         printProperty(swift.name, ofType: type, to: &printer) { printer in
             printer.print("get { _content[\(kind): \(tableIndex)] }")

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-// A submessage that is there at most once.
+// A single submessage.
 extension SwiftProperty {
     func printMessage(to printer: inout SourcePrinter) {
         printProperty(swift.name, ofType: type, to: &printer) { printer in

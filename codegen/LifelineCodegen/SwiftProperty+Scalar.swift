@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-// Numbers, enums, strings and bytes that are there at most once.
+// Single numbers, enums, strings and bytes.
 extension SwiftProperty {
     func printScalar(to printer: inout SourcePrinter) {
         printProperty(swift.name, ofType: type, to: &printer) { printer in
@@ -18,7 +18,7 @@ extension SwiftProperty {
         if isBuffer { printSpan(to: &printer) }
     }
 
-    /// Prints the method that lends what the property would copy.
+    /// Prints the method that gives access to text or bytes without a copy.
     private func printSpan(to printer: inout SourcePrinter) {
         let isText = field.type == .string
         let span = isText ? context.standard("UTF8Span") : "\(context.standard("Span"))<\(context.standard("UInt8"))>"
@@ -67,7 +67,7 @@ extension SwiftProperty {
         guard !presenceMark.isEmpty else {
             let place = "_mutableFields().pointee.\(context.names.member(field))"
             printer.print("set { \(place) = \(stored) }")
-            // In place: the compiler's own would read and write.
+            // In place: the compiler's own `_modify` would read and write.
             if isStoredAsItIs { printer.print("_modify { yield &\(place) }") }
             return
         }
@@ -89,7 +89,7 @@ extension SwiftProperty {
     /// Whether the struct's member has the property's type.
     private var isStoredAsItIs: Bool { loaded == value && stored == "newValue" }
 
-    /// The value that the struct's member gets.
+    /// The value to store in the struct's member.
     private var stored: String {
         switch field.type {
         case .bool: "newValue ? 1 : 0"

@@ -1,18 +1,18 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes the property of one field, and what goes with it (`hasX`, `clearX()`).
+/// Writes the property of one field, and the members for its presence (`hasX`, `clearX()`).
 ///
-/// What the accessors call is documented in the runtime's MessageReference*.swift. One file per kind of field.
+/// The runtime's MessageReference*.swift document the functions that the accessors call. Each kind of field has a file.
 struct SwiftProperty {
     let field: FieldDescriptor
     let context: SwiftContext
     let presence: FieldPresence
-    /// The property's name, and those of what goes with it.
+    /// The names of the property and its related members.
     let swift: SwiftNames.Property
     /// The value's type, or that of an element.
     let type: String
-    /// Where the struct has the value; `member(of:)` of the variable that points to the struct.
+    /// The member of the struct that has the value: `member(of:)` of the variable that points to the struct.
     private let memberName: String
 
     init(field: FieldDescriptor, context: SwiftContext) {
@@ -24,11 +24,11 @@ struct SwiftProperty {
         memberName = context.names.member(field)
     }
 
-    /// The value, to be read.
+    /// The value, for reading.
     var value: String { "\(context.message).pointee.\(memberName)" }
-    /// The value of a list, after everything was stored.
+    /// The value of a list, after all changes were stored.
     var settledValue: String { "_message.pointee.\(memberName)" }
-    /// The value, behind `let fields = _mutableFields()`.
+    /// The value, after `let fields = _mutableFields()`.
     var mutableValue: String { "fields.pointee.\(memberName)" }
 
     /// The arguments with which functions of the runtime find the field.
@@ -39,7 +39,7 @@ struct SwiftProperty {
         field.containingType.fields.count { $0.number < field.number }
     }
 
-    /// Prints the accessors that change what is not a number, a text or bytes.
+    /// Prints the changing accessors of everything but numbers, text and bytes.
     func printChanging(as kind: String, of content: String = "_message.untyped", to printer: inout SourcePrinter) {
         printer.print(
             "set { \(content)[\(kind): \(tableIndex)] = newValue }",
@@ -60,7 +60,7 @@ struct SwiftProperty {
         printer.print("}")
     }
 
-    /// Whether the field is there, as an expression; nil when nothing says so but its value.
+    /// An expression that tells whether the field is set; nil if only its value tells.
     var isPresent: String? {
         switch presence {
         case .flag(let member): "\(context.message).pointee.\(member) != 0"
@@ -70,7 +70,7 @@ struct SwiftProperty {
         }
     }
 
-    /// Prints `hasX` and `clearX()`, which members of real oneofs do not have: there, one asks the oneof.
+    /// Prints `hasX` and `clearX()`. Members of real oneofs have none: the oneof tells which one is set.
     func printPresence(to printer: inout SourcePrinter) {
         guard let isPresent, field.realContainingOneof == nil else { return }
         let clearing =
@@ -82,7 +82,7 @@ struct SwiftProperty {
         printer.print(
             "/// Whether `\(swift.name)` is set.",
             "\(context.modifier)var \(swift.has): \(context.standard("Bool")) { \(isPresent) }",
-            "/// Forgets `\(swift.name)`; it then reads as its default.",
+            "/// Clears `\(swift.name)`. It then reads as its default.",
             "\(context.modifier)mutating func \(swift.clear)() { \(clearing) }"
         )
     }

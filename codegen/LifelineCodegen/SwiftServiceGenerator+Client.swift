@@ -1,7 +1,7 @@
 internal import SwiftProtobufPluginLibrary
 
 extension SwiftServiceGenerator {
-    /// Writes the struct with a method for each of the service's, and a property for each of its pushes.
+    /// Writes the struct with a method for each of the service's calls, and a property for each of its pushes.
     func printClient(to printer: inout SourcePrinter) {
         let pushes = methods.filter { $0.shape == .serverPush }
         printComments(comments, "A client of `\(service.fullName)`.", to: &printer)
@@ -34,8 +34,8 @@ extension SwiftServiceGenerator {
             printer.print("/// Makes a client that calls the service over `session`.")
         } else {
             printer.print(
-                "/// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.",
-                "/// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out."
+                "/// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.",
+                "/// Call `stop()` for those you never receive. One client is enough: of several, one gets each push."
             )
         }
         printer.print(
@@ -52,8 +52,8 @@ extension SwiftServiceGenerator {
         printer.print("}")
     }
 
-    /// The stored property. One that is deprecated could not be set without a warning, so another stands behind it,
-    /// with a name that no method's can become.
+    /// The stored property. Setting a deprecated one would cause a warning, so there is another one for storage, with a
+    /// name that no method can have.
     private func storage(of push: ServiceMethod) -> String {
         push.isDeprecated ? "_\(push.name.withoutBackticks)_pushes" : push.name
     }
@@ -82,11 +82,11 @@ extension SwiftServiceGenerator {
         printComments(
             comments(method),
             "- Parameters:",
-            "  - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.",
+            "  - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.",
             "  - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the",
             "    session's configuration says.",
             Self.metadataComment,
-            "- Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.",
+            "- Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.",
             to: &printer
         )
         printDeprecation(of: method, to: &printer)
@@ -116,7 +116,7 @@ extension SwiftServiceGenerator {
             "Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.",
             "",
             "- Parameters:",
-            "  - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.",
+            "  - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.",
             "    Default: nil.",
             Self.metadataComment,
             to: &printer
@@ -149,7 +149,7 @@ extension SwiftServiceGenerator {
             Self.callTimeoutComment,
             Self.metadataComment,
             Self.sendComment,
-            "- Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error",
+            "- Throws: `SessionError`; `SessionError.status` is the server's status in place of a response. An error",
             "  that `send` throws is thrown as it is.",
             to: &printer
         )
@@ -213,7 +213,8 @@ extension SwiftServiceGenerator {
         "_ send: @Sendable @escaping (\(writer(input(method)))) async throws -> Swift.Void"
     }
 
-    /// The generic parameter for what `receive` returns. It hides types of its name, so the method's own have another.
+    /// The generic parameter for the result of `receive`. It hides types with its name, so it avoids those of the
+    /// method.
     private func nameOfResult(of method: ServiceMethod) -> String {
         let used = [input(method), output(method)].compactMap { $0.split(separator: ".").first }
         var name = "Result"
@@ -222,14 +223,14 @@ extension SwiftServiceGenerator {
     }
 
     private static let callTimeoutComment =
-        "  - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil."
+        "  - timeout: how long the call may take, from now on; nil: no limit. Default: nil."
     private static let sendComment = "  - send: sends the messages. The server sees their end when it returns."
 
     private func printPush(_ method: ServiceMethod, to printer: inout SourcePrinter) {
         printer.print("")
         printComments(
             comments(method),
-            "Returns when the session has accepted the message. There is no answer to it.",
+            "Returns when the session has accepted the message. The server does not answer it.",
             "",
             "- Parameters:",
             Self.deliveryComment,

@@ -1,7 +1,7 @@
 internal import SwiftProtobufPluginLibrary
 
 extension SwiftServiceGenerator {
-    /// Writes the protocol with a requirement for each method that clients call, and the table that leads there.
+    /// Writes the protocol with a requirement for each method that clients call, and the table of these methods.
     func printHandler(to printer: inout SourcePrinter) {
         let handled = methods.filter { $0.shape != .serverPush }
         printComments(comments, "The methods that a server of `\(service.fullName)` implements.", to: &printer)
@@ -69,7 +69,7 @@ extension SwiftServiceGenerator {
         return "func \(method.name)(\(parameters)) \(effects)\(result)"
     }
 
-    /// Closures, since references to methods are `@Sendable` in Swift 6 only.
+    /// Closures, because references to methods are `@Sendable` only since Swift 6.
     private func registration(_ method: ServiceMethod) -> String {
         let path = method.pathLiteral
         let call = "\(method.isSynchronous ? "try" : "try await") self.\(method.name)"
@@ -89,7 +89,7 @@ extension SwiftServiceGenerator {
         printer.print("\(context.modifier)struct \(names.pushes): Sendable {")
         printer.withIndentation { printer in
             printer.print(
-                "/// The session that it is pushed to.",
+                "/// The session of the client that receives the pushes.",
                 "\(context.modifier)let session: \(session("SessionServerEnd"))",
                 "",
                 "/// Pushes to the client of `session`.",

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes a service: the client, the protocol that handlers conform to, and what the server pushes with.
+/// Writes a service: the client, the protocol for handlers, and the struct for the server's pushes.
 struct SwiftServiceGenerator {
     let service: ServiceDescriptor
     let context: SwiftContext
@@ -17,22 +17,22 @@ struct SwiftServiceGenerator {
 
     func print(to printer: inout SourcePrinter) {
         printClient(to: &printer)
-        // A service of which all methods are the server's pushes needs no handler; one without such pushes, no struct
-        // for them.
+        // A service that has only the server's pushes needs no handler, and one without such pushes needs no struct for
+        // them.
         if methods.contains(where: { $0.shape != .serverPush }) { printHandler(to: &printer) }
         if methods.contains(where: { $0.shape == .serverPush }) { printPushes(to: &printer) }
     }
 
     // MARK: Tools of all parts
 
-    /// The .proto file's comments, and `lines` behind them.
+    /// Prints the .proto file's comments, then `lines`.
     func printComments(_ comments: String, _ lines: String..., to printer: inout SourcePrinter) {
         printer.printComments(comments)
         if !comments.isEmpty { printer.print("///") }
         for line in lines { printer.print(line.isEmpty ? "///" : "/// \(line)") }
     }
 
-    /// For what calls a method. Handlers implement it nonetheless, for as long as there are clients.
+    /// For the methods that make calls. Handlers do not have it: they are needed for as long as there are clients.
     func printDeprecation(of method: ServiceMethod, to printer: inout SourcePrinter) {
         if method.isDeprecated { printer.print("@available(*, deprecated)") }
     }
@@ -47,26 +47,26 @@ struct SwiftServiceGenerator {
     var comments: String { service.protoSourceCommentsWithDeprecation() }
     func comments(_ method: ServiceMethod) -> String { method.descriptor.protoSourceCommentsWithDeprecation() }
 
-    /// A type of the sessions' module, qualified: a message may have its name.
+    /// A type of the sessions' module, qualified because a message may have its name.
     func session(_ name: String) -> String { "\(SwiftContext.sessions).\(name)" }
 
-    /// Where one end of a stream sends the messages of a type.
+    /// The type with which one end of a stream sends messages.
     func writer(_ message: String) -> String { "\(session("SessionStreamWriter"))<\(message)>" }
 
-    /// The messages of a type that one end of a stream receives.
+    /// The type of the messages that one end of a stream receives.
     func messages(_ message: String) -> String { "\(session("SessionMessages"))<\(message)>" }
 
-    /// A parameter's declaration, which the client and the server's pushes have alike.
+    /// A parameter's declaration, which the client and the server's pushes share.
     var metadataParameter: String { "metadata: \(session("SessionMetadata")) = [:]" }
     var deliveryParameter: String { "delivery: \(session("SessionDelivery"))? = nil" }
     var stageParameter: String { "until stage: \(session("SessionPushStage")) = .accepted" }
 
-    /// Qualified, for any module that is imported may have a message with its name.
+    /// Qualified, because any imported module may have a message with its name.
     static let duration = "Swift.Duration"
 
-    static let metadataComment = "  - metadata: what travels beside the message. Default: nothing."
+    static let metadataComment = "  - metadata: sent with the message. Default: none."
     static let deliveryComment =
-        "  - delivery: what is promised of the message. Default: as the session's configuration says."
+        "  - delivery: the guarantees for the message. Default: as in the session's configuration."
     static let stageComment =
-        "  - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted."
+        "  - stage: whether to wait until the message is accepted or processed. Default: accepted."
 }

@@ -1,13 +1,13 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes the tables that the decoder and the encoder work by: see lifeline_table.h.
+/// Writes the tables for the decoder and the encoder: see lifeline_table.h.
 struct TableGenerator {
     private let file: FileDescriptor
     private let schema: Schema
     private var names: CNames { schema.names }
     private let messages: [Descriptor]
-    /// Those that fields of this file have, wherever they are declared, by their full names.
+    /// The enums of this file's fields, wherever they are declared, by their full names.
     private let enums: [EnumDescriptor]
     private let enumNames: [String: String]
 
@@ -18,14 +18,14 @@ struct TableGenerator {
         let used = messages.flatMap(\.fields).compactMap { $0.enumType }
         enums = Dictionary(used.map { ($0.fullName, $0) }, uniquingKeysWith: { first, _ in first }).values
             .sorted { $0.fullName < $1.fullName }
-        // Numbered, for parts of a full name cannot be joined so that none clash: `b.c` and `b__c` may be in one file.
-        // What is named for a message has two underscores in a row.
+        // Numbered, because `b.c` and `b__c` may be in one file and would clash however the parts are joined. Names
+        // made from messages have two underscores in a row.
         enumNames = Dictionary(uniqueKeysWithValues: zip(enums.map(\.fullName), (0...).lazy.map { "enum_\($0)" }))
     }
 
     private var baseName: String { file.name.withoutProtoSuffix }
 
-    /// The declarations; nil when the file has no messages.
+    /// The declarations; nil if the file has no messages.
     func header() -> String? {
         guard !messages.isEmpty else { return nil }
         let guardName = "LIFELINE_" + Self.identifier(of: baseName)
@@ -52,7 +52,7 @@ struct TableGenerator {
         return printer.content
     }
 
-    /// `path` as part of a C identifier, different for different paths: what is no letter or digit stands in
+    /// `path` as part of a C identifier, different for different paths: everything but letters and digits becomes
     /// hexadecimal.
     static func identifier(of path: String) -> String {
         path.utf8.map { byte in
@@ -124,7 +124,7 @@ struct TableGenerator {
         let (prefix, type) = (names.prefix(message), names.type(message))
         let fields = message.fields.sorted { $0.number < $1.number }
         if message.options.mapEntry { printLayoutAssertions(of: message, to: &printer) }
-        // Not protoc-gen-c's __INIT: GCC warns of the braces that it lacks where a oneof's first member is bytes.
+        // Not protoc-gen-c's __INIT: if a oneof's first member is bytes, it lacks braces, and GCC warns.
         printer.print(
             "static const \(type) \(prefix)__default = {.base = PROTOBUF_C_MESSAGE_INIT(&\(prefix)__descriptor)};"
         )
@@ -159,7 +159,7 @@ struct TableGenerator {
             "const LifelineMessageTable \(prefix)__table = {",
             "    .full_name = \"\(message.fullName)\",",
             "    .default_instance = &\(prefix)__default,",
-            // A pointer that is never read where there are no fields, but must not be NULL.
+            // Without fields, a pointer that is never read, but must not be NULL.
             "    .fields = \(fields.isEmpty ? "(const LifelineField *)(const void *)&\(prefix)__default" : "\(prefix)__fields"),",
             "    .groups = \(groups.isEmpty ? "NULL" : "\(prefix)__groups"),",
             "    .group_count = \(groups.count),",
@@ -199,7 +199,7 @@ struct TableGenerator {
         )
     }
 
-    /// A group's size is the distance of two members, which must not be below 0: it has no sign.
+    /// Prints an assertion that the group's size, the distance between two members, is not negative.
     private func printAssertion(of group: FieldGroup, of message: Descriptor, to printer: inout SourcePrinter) {
         let type = names.type(message)
         let (first, last) = (group.firstMember(in: names), group.lastMember(in: names))
@@ -227,7 +227,7 @@ struct TableGenerator {
         )
     }
 
-    /// Swift's MapField knows entries only by the types of key and value: see MapField+Storage.swift.
+    /// Swift's MapField knows entries only by the types of their keys and values: see MapField+Storage.swift.
     private func printLayoutAssertions(of entry: Descriptor, to printer: inout SourcePrinter) {
         guard let (key, value) = entry.mapKeyAndValue else { return }
         let type = names.type(entry)
@@ -250,7 +250,7 @@ extension FieldDescriptor {
 }
 
 extension Descriptor {
-    /// The end of the name of the LIFELINE_WELL_KNOWN constant of a message that has a JSON form of its own.
+    /// The end of the name of the LIFELINE_WELL_KNOWN constant, for a message with its own JSON form.
     fileprivate var wellKnown: String? {
         switch fullName {
         case "google.protobuf.Any": "ANY"

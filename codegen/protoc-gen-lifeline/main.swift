@@ -3,7 +3,7 @@ internal import LifelineCodegen
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-// protoc runs this with a request on standard input and takes the answer from standard output.
+// protoc runs this program. It writes the request to standard input and reads the response from standard output.
 
 let usage = """
     protoc-gen-lifeline is a plugin of protoc's: it is run as
@@ -43,7 +43,7 @@ if isatty(STDIN_FILENO) == 1 {
 }
 
 do {
-    // readDataToEndOfFile() would trap on a standard input that is closed.
+    // readDataToEndOfFile() would trap if standard input is closed.
     let input = try FileHandle.standardInput.readToEnd() ?? Data()
     let request = try Google_Protobuf_Compiler_CodeGeneratorRequest(serializedBytes: input)
     let generator = CodeGenerator(protobufC: .installed(environment: ProcessInfo.processInfo.environment))

@@ -103,7 +103,7 @@ public struct Example_Chat_V1_Message: LifelineMessages.Message {
     }
     /// Whether `sentAt` is set.
     public var hasSentAt: Bool { _message.pointee.sent_at != nil }
-    /// Forgets `sentAt`; it then reads as its default.
+    /// Clears `sentAt`. It then reads as its default.
     public mutating func clearSentAt() { _mutableFields().pointee.sent_at = nil }
 
     public typealias _Fields = CChatFleetProtos.Example__Chat__V1__Message
@@ -124,8 +124,8 @@ public struct Example_Chat_V1_ChatClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let said: Lifeline.SessionPushes<Example_Chat_V1_Message>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.said = session.pushes("example.chat.v1.Chat/Said", of: Example_Chat_V1_Message.self)
@@ -134,11 +134,11 @@ public struct Example_Chat_V1_ChatClient: Sendable {
     /// Says something to everybody in a room. Answers when the room has it.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func say(
         _ request: Example_Chat_V1_SayRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -178,7 +178,7 @@ extension Example_Chat_V1_ChatHandler {
 
 /// Pushes from a server of `example.chat.v1.Chat`.
 public struct Example_Chat_V1_ChatPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -196,9 +196,9 @@ public struct Example_Chat_V1_ChatPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func said(
         _ message: Example_Chat_V1_Message,

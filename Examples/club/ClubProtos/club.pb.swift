@@ -412,8 +412,8 @@ public struct Example_Club_V1_RoomsClient: Sendable {
     /// The server's pushes, over all connections and sessions.
     public let heard: Lifeline.SessionPushes<Example_Club_V1_Message>
 
-    /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
-    /// `stop()` those that nobody will take. One client is enough for a session: several share the pushes out.
+    /// Registers the pushes. Pushes that arrive before an iteration wait, and use the session's window.
+    /// Call `stop()` for those you never receive. One client is enough: of several, one gets each push.
     public init(_ session: Lifeline.SessionClient) {
         self.session = session
         self.heard = session.pushes("example.club.v1.Rooms/Heard", of: Example_Club_V1_Message.self)
@@ -422,11 +422,11 @@ public struct Example_Club_V1_RoomsClient: Sendable {
     /// Has this session hear what is said in a room, until it leaves or ends. Joining again changes only where it begins.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func join(
         _ request: Example_Club_V1_JoinRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -444,11 +444,11 @@ public struct Example_Club_V1_RoomsClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func leave(
         _ request: Example_Club_V1_LeaveRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -468,11 +468,11 @@ public struct Example_Club_V1_RoomsClient: Sendable {
     /// Says something in a room. The answer comes when it is stored.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func say(
         _ request: Example_Club_V1_SayRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -492,11 +492,11 @@ public struct Example_Club_V1_RoomsClient: Sendable {
     /// The messages that a room keeps.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func history(
         _ request: Example_Club_V1_HistoryRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -547,7 +547,7 @@ extension Example_Club_V1_RoomsHandler {
 
 /// Pushes from a server of `example.club.v1.Rooms`.
 public struct Example_Club_V1_RoomsPushes: Sendable {
-    /// The session that it is pushed to.
+    /// The session of the client that receives the pushes.
     public let session: Lifeline.SessionServerEnd
 
     /// Pushes to the client of `session`.
@@ -565,9 +565,9 @@ public struct Example_Club_V1_RoomsPushes: Sendable {
     /// Returns when the session has accepted the message.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of the message. Default: as the session's configuration says.
-    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - delivery: the guarantees for the message. Default: as in the session's configuration.
+    ///   - stage: whether to wait until the message is accepted or processed. Default: accepted.
+    ///   - metadata: sent with the message. Default: none.
     /// - Throws: `SessionError`.
     public nonisolated(nonsending) func heard(
         _ message: Example_Club_V1_Message,
@@ -598,11 +598,11 @@ public struct Example_Club_V1_LedgerClient: Sendable {
     /// Moves money from one account to another.
     ///
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func transfer(
         _ request: Example_Club_V1_TransferRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -620,11 +620,11 @@ public struct Example_Club_V1_LedgerClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
     ///   - delivery: `reliable`, or `durable`: the call and its response survive both processes. Default: as the
     ///     session's configuration says.
-    ///   - metadata: what travels beside the message. Default: nothing.
-    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    ///   - metadata: sent with the message. Default: none.
+    /// - Throws: `SessionError`; `SessionError.status` is the server's status in place of a response.
     public nonisolated(nonsending) func balance(
         _ request: Example_Club_V1_BalanceRequest,
         timeout: Swift.Duration? = .seconds(30),
@@ -646,9 +646,9 @@ public struct Example_Club_V1_LedgerClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func statements(
         _ request: Example_Club_V1_StatementsRequest,
         timeout: Swift.Duration? = nil,

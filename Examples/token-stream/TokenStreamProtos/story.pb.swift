@@ -70,9 +70,9 @@ public struct Example_Story_V1_StorytellerClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: no limit.
     ///     Default: nil.
-    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - metadata: sent with the message. Default: none.
     public func tell(
         _ request: Example_Story_V1_TellRequest,
         timeout: Swift.Duration? = nil,

@@ -1,4 +1,4 @@
-// The header that stands in memory before the elements of a repeated or map field, and before unknown fields.
+// The header in memory before the elements of a repeated or map field, and before unknown fields.
 #ifndef LIFELINE_ARRAY_H
 #define LIFELINE_ARRAY_H
 

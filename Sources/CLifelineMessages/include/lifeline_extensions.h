@@ -20,8 +20,8 @@ void *_Nullable lifeline_extension_read(
 typedef void (*LifelineExtensionVisit)(void *_Nullable context, const LifelineMessageTable *extension);
 
 // Calls `visit`, with the context of `types`, for each extension of `message` that `types` know and that
-// lifeline_extension_read finds, in the order of their numbers. One that takes more than about `limit` bytes is passed
-// over. What this takes is freed before it returns. False when memory is exhausted.
+// lifeline_extension_read finds, in the order of their numbers. One that takes more than about `limit` bytes is
+// skipped. Memory that this takes is freed before it returns. False when memory is exhausted.
 bool lifeline_extensions_present(
     const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool accept_malformed_text,
     size_t limit, LifelineExtensionVisit visit);
@@ -37,7 +37,7 @@ bool lifeline_extension_write(
 bool lifeline_unknown_fields_set(void *message, const uint8_t *_Nullable bytes, size_t count, LifelineArena *arena);
 
 // Whether all extensions that `types` know, in `message` and below it, are of their types, and have the `required`
-// fields unless `partial`. What this takes is freed before it returns, and is bounded by the options' budget.
+// fields unless `partial`. The options' budget limits the memory for this, which is freed before it returns.
 bool lifeline_extensions_check(
     const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool partial,
     const LifelineDecodeOptions *options, LifelineFailure *failure);

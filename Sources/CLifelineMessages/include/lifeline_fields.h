@@ -1,7 +1,7 @@
 // Reads the fields of a struct that a table describes: how large a value is, whether a field is present, what it holds.
 //
-// This is the only statement of sizes and presence, for C and Swift alike. Values are loaded with memcpy, which
-// compilers turn into a single load: the real types of the structs are not known here, so no other access is allowed.
+// Only this file defines sizes and presence, for both C and Swift. Values are loaded with memcpy, which compilers turn
+// into a single load: the real types of the structs are not known here, so no other access is allowed.
 #ifndef LIFELINE_FIELDS_H
 #define LIFELINE_FIELDS_H
 
@@ -119,7 +119,7 @@ static inline bool lifeline_is_present(const LifelineField *field, const void *m
 }
 
 // Makes a singular field present, whose value is then stored. Where another member of its oneof was present, the value
-// becomes zero: it stands in the same place.
+// becomes zero: it is in the same place.
 static inline void lifeline_make_present(const LifelineField *field, void *message) {
     bool is_in_oneof = field->presence == LIFELINE_PRESENCE_ONEOF;
     if (!is_in_oneof && field->presence != LIFELINE_PRESENCE_FLAG) return;

@@ -45,8 +45,8 @@ typedef struct LifelineJSONPrintOptions {
     bool absent_fields;       // fields without presence are printed when they have their default, too
 } LifelineJSONPrintOptions;
 
-// Appends `message` as JSON, in one line. Fields stand in the order of their numbers, map entries in that of their
-// keys. Recurses as deep as the message. On failure the text is unspecified.
+// Appends `message` as JSON, in one line. Fields are in the order of their numbers, map entries in that of their keys.
+// Recurses as deep as the message. On failure the text is unspecified.
 bool lifeline_json_print(
     const LifelineMessageTable *table, const void *message, const LifelineJSONPrintOptions *options,
     LifelineText *text, LifelineFailure *failure);
@@ -60,9 +60,9 @@ typedef struct LifelineJSONParseOptions {
 // Whether the bytes are UTF-8, as JSON has to be.
 bool lifeline_json_is_utf8(const void *_Nullable bytes, size_t count);
 
-// Parses the JSON value that begins at `*offset`, perhaps behind spaces, into `message`, in which every field is
-// absent. The offset is behind the value afterwards, and nothing refers to the bytes. A value that is not UTF-8 is
-// refused, with any status: lifeline_json_is_utf8 tells whether that is the reason.
+// Parses the JSON value that begins at `*offset`, perhaps after spaces, into `message`, in which every field is absent.
+// The offset is after the value afterwards, and nothing refers to the bytes. A value that is not UTF-8 is refused, with
+// any status: lifeline_json_is_utf8 tells whether that is the reason.
 //
 // The arena's budget bounds the memory. The cost is linear in the number of bytes, and n log n for entries of maps that
 // arrive unsorted. Recurses as deep as the options allow. On failure `message` holds a valid, unspecified part of the

@@ -62,7 +62,7 @@ typedef struct LifelineDecodeOptions {
     const LifelineTypes *_Nullable kept_extensions;
 } LifelineDecodeOptions;
 
-// The number of bytes behind the input that must be readable, whatever they hold. The decoder loads eight or sixteen
+// The number of bytes after the input that must be readable, whatever their content. The decoder loads eight or sixteen
 // bytes at once without asking how many are left; it never takes the others for input.
 enum { LIFELINE_INPUT_SLOP = 16 };
 

@@ -30,7 +30,7 @@ static inline int lifeline_compare_name(
 }
 
 // The place in the order of names of the first one that is the same as `name`, or as `name` in lower case: or of the
-// first one behind that.
+// first one after that.
 static inline uint32_t lifeline_place_of_name(
     const LifelineNames *names, const uint8_t *name, size_t count, bool in_lower_case) {
     uint32_t low = 0;

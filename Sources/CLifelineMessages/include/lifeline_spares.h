@@ -8,7 +8,7 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// Takes one of the objects that this thread keeps; NULL when there is none.
+// Takes one of the objects that this thread keeps; NULL if there is none.
 void *_Nullable lifeline_spares_take(void);
 
 // Keeps `object` for this thread. When the thread ends, it calls `release`, the same function for all objects, with

@@ -70,10 +70,10 @@ enum {
 typedef struct LifelineMessageTable LifelineMessageTable;
 typedef struct LifelineFile LifelineFile;
 
-// Where a name stands in a text that has many: so a name takes no pointer, which would have to be relocated.
+// The place of a name in a text with many names. So a name needs no pointer, which would have to be relocated.
 typedef struct LifelineName {
     uint32_t offset;
-    uint32_t count;  // without the NUL behind it
+    uint32_t count;  // without the NUL after it
 } LifelineName;
 
 // Names, and their order for looking them up.
@@ -111,7 +111,7 @@ typedef struct LifelineField {
     uint8_t form;                // LIFELINE_FORM of presence and type
     uint32_t offset;             // of the value, in the struct
     uint32_t quantifier_offset;  // of the flag, the oneof's case or the count; 0 when the presence needs none
-    // The tag as it is written, so that a single store puts it in front of the value; that of a group's start. The most
+    // The tag in its encoding, so that a single store puts it before the value; that of a group's start. The most
     // significant bytes are the 1 to 5 bytes of the tag, in the order of the wire. The least significant byte is their
     // number.
     uint64_t encoded_tag;
@@ -194,13 +194,11 @@ struct LifelineFile {
 // entry at one index, the field with the lowest number has it. The others, and all fields without an entry (0), are
 // looked up by number.
 //
-//   bits  0-15  the tag as it stands in the input, its first byte lowest
-//   bits 16-31  the value's offset
-//   bits 32-47  the quantifier's offset
-//   bits 48-55  LIFELINE_SHAPE_MARKED: the number for the quantifier; submessages: the field's index in `fields`
-//   bits 56-63  the handler that reads the field: see LIFELINE_HANDLER
+//   bits 0-15 the tag as it is in the input, its first byte lowest bits 16-31 the value's offset bits 32-47 the
+//   quantifier's offset bits 48-55 LIFELINE_SHAPE_MARKED: the number for the quantifier; submessages: the field's index
+//   in `fields` bits 56-63 the handler that reads the field: see LIFELINE_HANDLER
 //
-// Fields behind the first 64 KiB of a struct have no entry.
+// Fields after the first 64 KiB of a struct have no entry.
 #define LIFELINE_DISPATCH(kind, shape, tag, detail, offset, quantifier_offset) \
     LIFELINE_DISPATCH_ENTRY(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, tag, detail, offset, quantifier_offset)
 

@@ -20,9 +20,9 @@ typedef struct LifelineTextPrintOptions {
 // line or changes the order in which it is read, is escaped byte by byte. False when malloc has no memory.
 bool lifeline_text_append_literal(LifelineText *text, const uint8_t *_Nullable bytes, size_t count, bool is_text);
 
-// Appends `message` in text format, a field a line or all in one. Fields stand in the order of their numbers, map
-// entries in that of their keys. Whatever a terminal obeys is escaped. Recurses as deep as the message. On failure the
-// text is unspecified.
+// Appends `message` in text format, a field a line or all in one. Fields are in the order of their numbers, map entries
+// in that of their keys. Whatever a terminal obeys is escaped. Recurses as deep as the message. On failure the text is
+// unspecified.
 bool lifeline_text_print(
     const LifelineMessageTable *table, const void *message, const LifelineTextPrintOptions *options,
     LifelineText *text, LifelineFailure *failure);

@@ -1,4 +1,4 @@
-// Finds the types of messages and extensions by what stands in an encoded message or in a text.
+// Finds the types of messages and extensions by their numbers or names in an encoded message or in a text.
 #ifndef LIFELINE_TYPES_H
 #define LIFELINE_TYPES_H
 
@@ -11,7 +11,7 @@ typedef const LifelineMessageTable *_Nullable LifelineFindMessage(
     void *_Nullable context, const char *name, size_t count);
 
 // The table of an extension of `extended`: the one with this number, or, where `name` is not NULL, the one that text
-// format and JSON call so between brackets. NULL when there is none.
+// format and JSON call so between brackets. NULL if there is none.
 typedef const LifelineMessageTable *_Nullable LifelineFindExtension(
     void *_Nullable context, const LifelineMessageTable *extended, uint32_t number, const char *_Nullable name,
     size_t count);

@@ -6,19 +6,19 @@ internal import LifelineTransport
 extension Client {
     /// Sends a message: at once while connected, and otherwise as the policy says.
     ///
-    /// While connected it waits, whatever its policy, as long as the bytes that the peer has not made room for are over
-    /// the high-water mark. Without a connection it waits in a queue, first in, first out, which goes out before what
-    /// is sent later. Giving up does not end the waiting, as the network's return or `reconnect()` starts again; the
-    /// policy's timeout does. Timeouts count from `run()` on.
+    /// While connected, the call waits, with every policy, as long as the bytes that the peer has not made room for are
+    /// over the high-water mark. Without a connection, the message waits in a queue. The queue goes out first in, first
+    /// out, before any later message. When the client gives up, the message still waits, because the network's return
+    /// or `reconnect()` starts the client again. The policy's timeout ends the waiting. Timeouts count from `run()` on.
     ///
-    /// The messages of one task go out in the order of its calls. A send that waited for room when its connection was
-    /// lost waits on with its policy, behind those that wait already.
+    /// The messages of one task go out in the order of its calls. A send that waits for room when its connection is
+    /// lost goes on waiting under its policy, at the end of the queue.
     ///
-    /// - Returns: whether a connection accepted it, or it was dropped as its policy asks for. Each send ends once.
+    /// - Returns: whether a connection accepted the message, or its policy dropped it. Each send ends once.
     /// - Throws: `ConnectionError` `notConnected`, `sendTimedOut` or `sendQueueFull` as the policy and the
     ///   configuration ask for; `messageRefused` when it cannot be encoded or is over the limit; `closedLocally` when
     ///   the client is closed. `CancellationError` when the task is cancelled. In each case no connection has accepted
-    ///   it.
+    ///   the message.
     @discardableResult
     public nonisolated(nonsending) func send(
         _ message: Sent,
@@ -53,9 +53,9 @@ extension Client {
 
     private enum Offer {
         case accepted(ClientMachine.ConnectionID)
-        /// It is in the connection's line for room.
+        /// The message waits for room on the connection.
         case pending(PendingSend, ConnectionKeeper.DirectPath)
-        /// No connection takes it now; this is the frame.
+        /// No connection takes the message now. Holds its frame.
         case refused([UInt8])
     }
 

@@ -7,7 +7,7 @@ package import Metrics
 public import ServiceLifecycle
 
 /// A client whose connection stays alive: it notices when the connection or the network is gone, connects again, and
-/// says what it does and why.
+/// reports each step with its reason.
 ///
 /// `run()` drives it. Meanwhile any task may send, one may iterate `messages`, and any number may follow `events`:
 ///
@@ -16,16 +16,17 @@ public import ServiceLifecycle
 ///         for try await reply in client.messages { print(reply) }
 ///     }
 ///
-/// **What is known of a message.** A message that `send` accepted is written to the connection of that moment. When
-/// that connection is lost, the event that tells of it counts the messages that did not reach the peer's system
-/// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them. Over
-/// TLS, WebSocket and through a proxy the count is nil: what is acknowledged there are not the messages' own bytes.
+/// **Undelivered messages.** A message that `send` accepted is written to the connection of that moment. When that
+/// connection is lost, its event counts the messages that did not reach the peer's system
+/// (`ClientEvent.undeliveredMessageCount`). They are not sent again, because the peer may have seen a part of them.
+/// Over TLS, WebSocket and through a proxy the count is nil, because there the acknowledged bytes are not those of the
+/// messages.
 public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
-    /// Where it connects to.
+    /// The endpoint that the client connects to.
     public let endpoint: Endpoint
 
-    /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does: for tasks that send and
-    /// wait for what comes, and neither block nor compute for long.
+    /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does. It suits tasks that
+    /// send and receive, and neither block nor compute for long.
     public var executor: any TaskExecutor { keeper.executor }
 
     let keeper: ConnectionKeeper
@@ -39,10 +40,10 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// Makes a client that does nothing until it is run.
     ///
     /// - Parameters:
-    ///   - heartbeat: which messages ask the peer for a sign of life, and answer it. With nil, the kernel's keepalive
-    ///     watches the peer (on a WebSocket, its pings do).
-    ///   - logger: gets every step, with the connection's number, endpoint, state and reason. Connections that are lost
-    ///     and come back: `notice`; giving up: `error`; all else: `debug`.
+    ///   - heartbeat: the messages that ask the peer for a sign of life, and answer such a request. With nil, the
+    ///     kernel's keepalive watches the peer (on a WebSocket, its pings do).
+    ///   - logger: receives every step, with the connection's number, endpoint, state and reason. Lost and restored
+    ///     connections are logged at `notice`, giving up at `error`, everything else at `debug`.
     public convenience init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration = ClientConfiguration(),
@@ -83,7 +84,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     }
 
     /// - Parameters:
-    ///   - intake: what takes messages out before they arrive.
+    ///   - intake: takes messages out before they arrive.
     ///   - framing: the framing that the peer speaks, where the types alone do not say it.
     package init(
         to endpoint: Endpoint,
@@ -117,10 +118,10 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     // MARK: Observing
 
-    /// Where the connection stands.
+    /// The state of the connection.
     public var state: ConnectionState { keeper.connectionState }
 
-    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    /// Every step of the connection, for any number of subscribers. Each subscriber begins with the newest step.
     public var events: ClientEvents { ClientEvents(history: keeper.history) }
 
     /// The last 100 steps, the oldest first. Each prints as a line.
@@ -129,7 +130,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// The messages that arrive, over all connections, in order.
     public var messages: ClientMessages<Received> { ClientMessages(inbox: inbox) }
 
-    /// How many messages wait for a connection.
+    /// The number of messages that wait for a connection.
     public var queuedMessageCount: Int { keeper.queuedCount }
 
     // MARK: Running
@@ -138,8 +139,8 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// connection at once. In a `ServiceGroup`, graceful shutdown closes the client; a `close()` after that waits for
     /// the same end.
     ///
-    /// Everything that the client does, it does inside this call. A client runs once; one that was closed before
-    /// returns at once.
+    /// The client does all its work inside this call. A client runs once. The call returns at once when the client was
+    /// closed before.
     ///
     /// - Throws: `CancellationError` when the task is cancelled. `ConnectionError` `alreadyRun` for a second call.
     public func run() async throws {
@@ -149,7 +150,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     package func start() throws(ConnectionError) { try keeper.start() }
 
-    /// What follows the start.
+    /// The part of `run()` after the start.
     package func runToEnd() async throws {
         try await withGracefulShutdownHandler {
             try await keeper.run(for: self)
@@ -158,14 +159,14 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
         }
     }
 
-    /// Makes a new connection at once, with all attempts to be had again: after giving up, instead of waiting for the
-    /// next attempt, or in place of a connection that stands, which is cut. While one is being made, or there is no
-    /// network to make one over, nothing changes.
+    /// Makes a new connection at once, and counts attempts from zero again. Use it after the client has given up, to
+    /// skip the wait for the next attempt, or to replace an open connection, which is cut. While a connection is being
+    /// made, or there is no network, the call changes nothing.
     public func reconnect() { keeper.reconnect() }
 
-    /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end,
-    /// and then for its system to acknowledge everything. Returns when it is closed. Sends that still wait fail with
-    /// `closedLocally`.
+    /// Closes the client: takes no more messages, writes what `send` has accepted, ends this side, waits for the peer
+    /// to end its side, and then for the peer's system to acknowledge everything. Returns when the client is closed.
+    /// Sends that still wait fail with `closedLocally`.
     ///
     /// Writing goes on as long as the peer takes something within each `ConnectionConfiguration.closeTimeout`; each of
     /// the two waits after it lasts for that time at most.
@@ -175,7 +176,7 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// `undeliveredMessageCount` 0, when all was written, both sides have ended, and the peer's system has it all.
     public func close() async { await keeper.closeByUser() }
 
-    /// Like `close()`, but it joins a close that is under way instead of cutting.
+    /// Like `close()`, but joins a close that is under way instead of cutting the connection.
     package func closeInOrder() async { await keeper.close() }
 }
 
@@ -209,14 +210,14 @@ extension Client: ConnectionUser {
 
 extension Client: Service {}
 
-/// What a client stands on: replaced by tests.
+/// The surroundings of a client: network, clock and randomness. Tests replace them.
 package struct ClientEnvironment: Sendable {
     package var transport: any Transport
     package var clock: any ClientClock
     package var network: any ClientNetwork
-    /// What the jitter of delays follows from.
+    /// The seed for the jitter of delays.
     package var seed: UInt64
-    /// Nil: the process's.
+    /// Nil for the factory of the process.
     package var metricsFactory: (any MetricsFactory)?
 
     package init(
@@ -233,12 +234,12 @@ package struct ClientEnvironment: Sendable {
         self.metricsFactory = metricsFactory
     }
 
-    /// That of the simulated host on which the task runs; nil where it runs on the real one.
+    /// The network of the simulated host on which the task runs; nil on the real host.
     @TaskLocal package static var simulatedNetwork: (any ClientNetwork)?
 
-    /// That of the host on which the task runs.
+    /// Makes the environment of the host on which the task runs.
     package init(endpoint: Endpoint, configuration: ClientConfiguration) {
-        // Of the way on from a proxy nothing is known here.
+        // With a proxy, only the way to the proxy can be watched.
         let proxy = try? configuration.connection.proxyServer(for: endpoint)
         let nextHop = endpoint.at(proxy?.address ?? endpoint.address)
         let watched =

@@ -2,7 +2,7 @@ public import LifelineCore
 
 /// How a reconnecting client behaves.
 public struct ClientConfiguration: Sendable {
-    /// How each connection behaves, and when a silent peer counts as dead.
+    /// The behaviour of each connection, and when a silent peer counts as dead.
     public var connection = ConnectionConfiguration()
 
     /// How it tries to connect again.
@@ -11,9 +11,9 @@ public struct ClientConfiguration: Sendable {
     /// How much may wait for a connection. Default: 65,536 messages and 8 MiB.
     public var sendQueue = SendQueueConfiguration()
 
-    /// Whether it watches the network: pauses while there is none that leads to the endpoint, and connects at once when
-    /// it is back. Default: true. Endpoints on this machine do not need a network, so that nothing is watched for them.
-    /// With a proxy, it is the proxy that the network must lead to.
+    /// Whether the client watches the network: it pauses while no network leads to the endpoint, and connects at once
+    /// when one is back. Default: true. Endpoints on this machine need no network, so nothing is watched for them. With
+    /// a proxy, the network must lead to the proxy.
     public var watchesNetwork = true
 
     /// Makes a configuration with the default values.

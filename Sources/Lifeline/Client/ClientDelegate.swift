@@ -7,7 +7,8 @@ public import LifelineMessages
 /// | CocoaAsyncSocket | here |
 /// |---|---|
 /// | `socket(_:didConnectToHost:port:)` | `didConnect()` |
-/// | `socketDidDisconnect(_:withError:)` | `didDisconnect(_:)`, with who ended the connection, and why |
+/// | `socketDidDisconnect(_:withError:)` | `didDisconnect(_:)`, with the side that ended the connection, and the reason
+/// |
 /// | `socket(_:didRead:withTag:)` | `didReceive(_:)`, a whole message |
 /// | a timer of one's own for heartbeats | `willSendHeartbeat(number:)`, to know of it |
 /// | a counter of one's own for retries | `didGiveUp(_:)`; `Client.reconnect()` starts again |
@@ -15,27 +16,27 @@ public import LifelineMessages
 /// | `disconnectAfterWriting()` | `Client.close()` |
 /// | `delegateQueue` | an actor as the delegate |
 ///
-/// A method that takes its time holds up the calls after it, and through back-pressure the peer; it does not hold up
-/// the connection or its heartbeat. All methods do nothing by default.
+/// A slow method delays the calls after it and, through back-pressure, the peer. It does not delay the connection or
+/// its heartbeat. All methods do nothing by default.
 public protocol ClientDelegate<Received>: Sendable {
-    /// What the client receives.
+    /// The type of received messages.
     associatedtype Received: DelimitedMessage
 
-    /// A connection stands.
+    /// A connection is open.
     func didConnect() async
 
-    /// The connection is no more. Whether there will be another one, the client decides: a user's close is the end, and
+    /// The connection has ended. The client decides whether it makes another one: it makes none after `close()`, and
     /// `didGiveUp(_:)` follows when all attempts are used up.
     func didDisconnect(_ disconnection: ClientDisconnection) async
 
-    /// No attempt is due any more, until the network changes or somebody calls `Client.reconnect()`.
+    /// No attempt is due any more, until the network changes or `Client.reconnect()` is called.
     func didGiveUp(_ reason: TransitionReason) async
 
-    /// A message came: after `didConnect()` of its connection, and before its `didDisconnect(_:)`.
+    /// A message has arrived. The call comes after `didConnect()` of its connection, and before `didDisconnect(_:)`.
     func didReceive(_ message: Received) async
 
-    /// The peer is asked for a sign of life by the ping of this number. While the delegate is busy, only the newest one
-    /// is kept. A WebSocket's own pings are not told.
+    /// The client is about to ask the peer for a sign of life, with the ping of this number. While the delegate is
+    /// busy, only the newest ping is kept. A WebSocket's own pings are not reported.
     func willSendHeartbeat(number: UInt64) async
 }
 
@@ -49,7 +50,7 @@ extension ClientDelegate {
 
 /// How a connection ended.
 public struct ClientDisconnection: Sendable {
-    /// Who ended it.
+    /// The side that ended a connection.
     public enum Initiator: Sendable, Hashable {
         /// This side, by `close()`, `reconnect()` or cancellation.
         case user
@@ -59,9 +60,9 @@ public struct ClientDisconnection: Sendable {
         case failure
     }
 
-    /// Who ended it.
+    /// The side that ended the connection.
     public let initiator: Initiator
-    /// Why it ended.
+    /// The reason for the end.
     public let reason: TransitionReason
     /// How many messages that `send` had accepted did not reach the peer's system; nil where that cannot be known.
     public let undeliveredMessageCount: Int?
@@ -81,10 +82,10 @@ public struct ClientDisconnection: Sendable {
 }
 
 extension Client {
-    /// Runs like `run()`, and tells a delegate what happens meanwhile. Returns after the delegate's last call. Do not
-    /// iterate `messages` at the same time: each message goes to one of both.
+    /// Runs like `run()`, and calls a delegate meanwhile. Returns after the delegate's last call. Do not iterate
+    /// `messages` at the same time: each message goes either to the delegate or to the loop.
     ///
-    /// - Throws: what `run()` throws.
+    /// - Throws: as `run()` does.
     public func run(delegate: some ClientDelegate<Received>) async throws {
         try start()
         try await withThrowingTaskGroup { group in

@@ -1,28 +1,28 @@
 public import LifelineCore
 
-/// One step of a client's connection, and what is known with it.
+/// One step of a client's connection, with the counts that are known then.
 public struct ClientEvent: Sendable {
     /// The step: from which state to which, why, and when the next attempt is due.
     public let transition: ConnectionTransition
 
-    /// When a connection ended with this step: how many messages `send` had accepted on it. Nil when none ended.
+    /// The number of messages that `send` had accepted on the connection that ended with this step. Nil when none
+    /// ended.
     public let acceptedMessageCount: Int?
 
-    /// When a connection ended with this step: how many messages that `send` had accepted on it never left, or were not
-    /// acknowledged by the peer's TCP. Nil when no connection ended, and where the system cannot tell: over
-    /// TLS, WebSocket and through a proxy among others.
+    /// The number of messages that `send` had accepted on the connection that ended with this step, and that never left
+    /// or were not acknowledged by the peer's TCP. Nil when no connection ended, and where the system cannot tell, for
+    /// example over TLS, over WebSocket and through a proxy.
     ///
-    /// The count is exact in that every other message has reached the peer's system. Whether the peer's program read it
-    /// there, no connection can know. Nor that a message which counts does not arrive: its acknowledgement may be what
-    /// was lost, and packets that wait in this system for a link leave when it is back, after the connection was given
+    /// Every message that is not counted has reached the peer's system. No connection can know whether the peer's
+    /// program has read it there. A message that is counted may still arrive: perhaps only its acknowledgement was
+    /// lost. Packets that wait in this system for a link leave when the link is back, after the connection was given
     /// up.
     public let undeliveredMessageCount: Int?
 
-    /// How many steps between the event before and this one the subscriber was too slow to see: they are not kept any
-    /// more.
+    /// The number of steps before this one that the subscriber was too slow to see, and that are no longer kept.
     public let missedCount: Int
 
-    /// How many messages had been received when the step was made.
+    /// The number of messages that had been received when the step was made.
     let messagesBefore: Int
 
     package init(
@@ -41,7 +41,7 @@ public struct ClientEvent: Sendable {
 }
 
 extension ClientEvent: CustomStringConvertible {
-    /// One line: the transition and what is known with it.
+    /// One line: the transition and its counts.
     public var description: String {
         var text = "\(transition)"
         if let undeliveredMessageCount { text += ", \(undeliveredMessageCount) messages undelivered" }
@@ -52,13 +52,13 @@ extension ClientEvent: CustomStringConvertible {
 
 /// The steps of a client's connection, for any number of subscribers.
 ///
-/// Each iteration begins with the newest step there is, which tells the state, and goes on with every later one. It
-/// ends after the client has closed, and when the task that iterates is cancelled. Nothing is kept for a subscriber:
-/// who falls more than 100 steps behind is told how many were missed.
+/// Each iteration begins with the newest step, which tells the state, and goes on with every later one. It ends after
+/// the client has closed, and when the task that iterates is cancelled. The client keeps the last 100 steps for all
+/// subscribers together. A subscriber that falls further behind learns how many steps it has missed.
 public struct ClientEvents: AsyncSequence, Sendable {
     let history: ClientHistory
 
-    /// Begins with the newest step there is.
+    /// Begins with the newest step.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(history: history, cursor: history.newestNumber)
     }
@@ -110,7 +110,7 @@ public struct ClientEvents: AsyncSequence, Sendable {
             if case .event(let event) = history.event(at: cursor) { event } else { nil }
         }
 
-        /// Goes on behind a step that was peeked at.
+        /// Moves on past a step that was peeked at.
         mutating func skip(_ event: ClientEvent) {
             cursor = event.transition.number + 1
         }

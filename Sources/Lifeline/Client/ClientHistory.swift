@@ -14,7 +14,7 @@ final class ClientHistory: Sendable {
     }
 
     private struct State {
-        /// The last ones, whose numbers have no gaps.
+        /// The last steps. Their numbers have no gaps.
         var entries: [Entry] = []
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
@@ -30,7 +30,7 @@ final class ClientHistory: Sendable {
         }
     }
 
-    /// Who is to be woken, once no lock is held.
+    /// The subscribers to wake, once no lock is held.
     struct Wakeup {
         fileprivate var waiters: [Waiter] = []
 
@@ -43,7 +43,7 @@ final class ClientHistory: Sendable {
 
     // MARK: The keeper's side
 
-    /// A step is published.
+    /// Publishes a step.
     func append(_ step: PublishedStep, messagesBefore: Int) -> Wakeup {
         state.withLockedValue { state in
             if state.entries.count == ClientHistory.capacity { state.entries.removeFirst() }
@@ -55,7 +55,7 @@ final class ClientHistory: Sendable {
 
     // MARK: The subscribers' side
 
-    /// The number of the newest step; that of the first one before there is any.
+    /// The number of the newest step; the number of the first step while there is none.
     var newestNumber: UInt64 { state.withLockedValue { max($0.newestNumber, 1) } }
 
     /// The steps that are kept, the oldest first.
@@ -66,7 +66,7 @@ final class ClientHistory: Sendable {
     enum Lookup {
         case event(ClientEvent)
         case notYet
-        /// There was a last step, and it is before.
+        /// The client made its last step before this number.
         case end
     }
 

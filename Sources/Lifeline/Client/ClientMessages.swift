@@ -4,13 +4,12 @@ internal import LifelineTransport
 
 /// The messages that arrive at a client, over all its connections, in order.
 ///
-/// It ends after the client has closed; a connection that is lost does not end it. What it throws is
-/// `CancellationError` when the task that iterates is cancelled, and `ConnectionError` `concurrentIteration` when
-/// another one iterates.
+/// The sequence ends after the client has closed; a lost connection does not end it. It throws `CancellationError` when
+/// the task that iterates is cancelled, and `ConnectionError` `concurrentIteration` when another task iterates.
 ///
-/// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. While too
-/// much waits here the connection is not read, and, if it is lost, no new one is made before messages are taken; the
-/// log has a warning then.
+/// One task may iterate at a time. Leaving a loop loses no message: the next loop goes on where it stopped. While too
+/// many bytes wait here, the connection is not read. If the connection is lost meanwhile, the client makes no new one
+/// until messages are taken, and logs a warning.
 public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable {
     @usableFromInline let inbox: ClientInbox<Element>
 
@@ -19,11 +18,11 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
     /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
     ///
     /// A batch can hold thousands. Go over it with `for`, which copies nothing; to take messages out of it one by one,
-    /// use `popLast()` on the reversed batch or `popFirst()` on an `ArraySlice` of it. `removeFirst()` moves all that
-    /// is left, each time.
+    /// use `popLast()` on the reversed batch or `popFirst()` on an `ArraySlice` of it. `removeFirst()` moves the whole
+    /// rest each time.
     public var batches: Batches { Batches(inbox: inbox) }
 
-    /// Starts, or goes on, with the next message.
+    /// Starts, or continues, with the next message.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(inbox: inbox) }
 
     /// Hands out one message at a time.
@@ -46,7 +45,8 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
     public struct Batches: AsyncSequence, Sendable {
         @usableFromInline let inbox: ClientInbox<Element>
 
-        /// Starts, or goes on, with the next batch; with the rest of one that a loop over single messages began.
+        /// Starts, or continues, with the next batch, or with the rest of the batch that a loop over single messages
+        /// began.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(inbox: inbox) }
 
         /// Hands out one batch at a time.

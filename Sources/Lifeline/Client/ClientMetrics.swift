@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import Metrics
 internal import NIOConcurrencyHelpers
 
-/// What a client tells swift-metrics. Bytes, frames and heartbeats are the connection's to count.
+/// The metrics of a client, for swift-metrics. The connection counts bytes, frames and heartbeats.
 struct ClientMetrics: Sendable {
     private let connectionsOpened: Counter
     private let queuedMessages: LatestGauge
@@ -20,7 +20,7 @@ struct ClientMetrics: Sendable {
         )
     }
 
-    /// A step was made.
+    /// Records a step.
     ///
     /// - Parameter isReconnect: Whether it begins an attempt that is not the client's first.
     func record(_ transition: ConnectionTransition, isReconnect: Bool) {
@@ -30,24 +30,24 @@ struct ClientMetrics: Sendable {
         if transition.to == .gaveUp { count("lifeline.gave.up", transition) }
     }
 
-    /// The number of messages that wait for a connection has changed.
+    /// Records that the number of messages that wait for a connection has changed.
     func record(queuedCount: () -> Int) {
         queuedMessages.record(queuedCount)
     }
 
-    /// Seldom enough to look the counter up each time.
+    /// Steps are rare enough to look the counter up each time.
     private func count(_ label: String, _ transition: ConnectionTransition) {
         let dimensions = [("role", "client"), ("reason", transition.reason.code.description)]
         Counter(label: label, dimensions: dimensions, factory: factory).increment()
     }
 }
 
-/// A gauge of a number that changes on many threads: what it was told last is the present number, though two threads
-/// may tell it of their changes in the other order.
+/// A gauge of a number that changes on many threads. Its last recorded value is the present number, even when two
+/// threads report their changes in the wrong order.
 private final class LatestGauge: Sendable {
     private enum State {
         case idle
-        /// A thread records; `isOutdated`: the number has changed meanwhile.
+        /// A thread is recording. `isOutdated` says that the number has changed meanwhile.
         case recording(isOutdated: Bool)
     }
 
@@ -58,7 +58,7 @@ private final class LatestGauge: Sendable {
         self.gauge = gauge
     }
 
-    /// The number has changed: records it, or leaves that to the thread that is at it.
+    /// Records a changed number, or leaves that to the thread that is recording.
     func record(_ number: () -> Int) {
         let isMine = state.withLockedValue { state in
             if case .recording = state {

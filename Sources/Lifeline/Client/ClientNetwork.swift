@@ -5,22 +5,23 @@ internal import NIOConcurrencyHelpers
 
 /// Whether there is a network that leads to a client's endpoint.
 package enum NetworkStatus: Sendable, Hashable {
-    /// It came, came back, or changed.
+    /// A network came, came back, or changed.
     case available
-    /// There is none.
+    /// There is no network.
     case unavailable
 }
 
-/// What tells a client of the network.
+/// Tells a client about the network.
 package protocol ClientNetwork: Sendable {
     /// Whether there is a network before anything was reported.
     var isAvailableAtFirst: Bool { get }
 
-    /// Reports what is, and every change, until the task is cancelled. It may return when nothing can change.
+    /// Reports the present status, and every change, until the task is cancelled. It may return when nothing can
+    /// change.
     func watch(_ report: @Sendable (NetworkStatus) -> Void) async
 }
 
-/// The network of an endpoint within this machine, and of those who do not want to watch it: it is always there.
+/// A network that is always there: for endpoints within this machine, and for clients that do not watch the network.
 package struct ConstantNetwork: ClientNetwork {
     package let isAvailableAtFirst = true
 
@@ -29,7 +30,7 @@ package struct ConstantNetwork: ClientNetwork {
     package func watch(_ report: @Sendable (NetworkStatus) -> Void) async {}
 }
 
-/// The network as the kernel tells of it: there when a route leads to the endpoint over an interface that works.
+/// The network as the kernel reports it: available when a route leads to the endpoint over a working interface.
 struct WatchedNetwork: ClientNetwork {
     /// One socket for all clients of the process; none while there is no client.
     private static let monitor = NetworkMonitor()
@@ -38,7 +39,7 @@ struct WatchedNetwork: ClientNetwork {
     private let endpoint: Endpoint
     private let lookUp: @Sendable (Endpoint, _ timeout: Duration) async -> Reachability
 
-    /// Nil when the endpoint is within this machine.
+    /// Returns nil when the endpoint is within this machine.
     ///
     /// - Parameter lookUp: asks the name service and the kernel's routes.
     init?(
@@ -69,7 +70,7 @@ struct WatchedNetwork: ClientNetwork {
                 let (pathLeadsThere, isReachable) = await check(path)
                 if Task.isCancelled { break }
                 let news = judgement.checked(
-                    // Interfaces that lead nowhere come and go, as those of containers do: that is no news.
+                    // Interfaces that lead nowhere, such as those of containers, come and go. They are not reported.
                     path.interfaces.filter(\.isUsable),
                     pathLeadsThere: pathLeadsThere,
                     isReachable: isReachable
@@ -80,7 +81,7 @@ struct WatchedNetwork: ClientNetwork {
         }
     }
 
-    /// Checks whether a path leads to the endpoint. Returns what `NetworkJudgement.checked` takes.
+    /// Checks whether a path leads to the endpoint. Returns the arguments of `NetworkJudgement.checked`.
     func check(_ path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool?) {
         switch path.prospect(of: endpoint) {
         case .none: return (false, false)
@@ -89,8 +90,8 @@ struct WatchedNetwork: ClientNetwork {
             let reachability = await lookUp(endpoint, .seconds(10))
             return (true, reachability.isReachable || reachability.reason == .timedOut)
         case .byName:
-            // Short, for a network that comes meanwhile is not seen before. What knows such a name mostly answers at
-            // once; one that is slow for once says nothing of the network.
+            // Short, because a network that comes meanwhile is not seen before the timeout. Name servers mostly answer
+            // at once; a single slow answer says nothing about the network.
             let reachability = await lookUp(endpoint, .milliseconds(250))
             return (true, reachability.reason == .timedOut ? nil : reachability.isReachable)
         }
@@ -98,7 +99,7 @@ struct WatchedNetwork: ClientNetwork {
 }
 
 extension Doorbell {
-    /// Waits until it is rung, the timeout is over, or the task is cancelled. For one task at a time.
+    /// Waits until the bell rings, the timeout is over, or the task is cancelled. Only one task may wait at a time.
     fileprivate func wait(timeout: Duration) async {
         await withTaskGroup { group in
             group.addTask { await self.wait() }

@@ -6,35 +6,36 @@ internal import NIOConcurrencyHelpers
 
 /// Where the messages of all of a client's connections arrive, one connection after the other.
 ///
-/// What a connection brings before the client has reported it waits, and is dropped if it is given up unreported: so
-/// each message comes after the step to `ready` of its connection.
+/// Messages that arrive before the client has reported their connection wait, and are dropped if the connection is
+/// given up unreported. So each message comes after the step to `ready` of its connection.
 @usableFromInline final class ClientInbox<Received: DelimitedMessage>: Sendable {
     /// The attempt whose messages are taken, and the connection that it led to.
     private struct Source {
         let id: ClientMachine.ConnectionID
-        /// Whose reading may have to be resumed; nil until it is reported.
+        /// The connection whose reading may have to be resumed; nil until it is reported.
         var connection: (any TransportConnection)?
-        /// What came until then: a read, and when the peer ends its side meanwhile, what the kernel held.
+        /// The messages until then: those of one read, and when the peer ends its side meanwhile, what the kernel held.
         var early: [(messages: [Received], cost: Int)] = []
     }
 
     private struct State {
         /// Messages that have come in since the client was made.
         var receivedCount = 0
-        /// The last ping that nobody was told of.
+        /// The last ping that was not reported yet.
         var ping: UInt64?
         var source: Source?
     }
 
     let queue: BatchQueue<Received>
-    /// What a loop over single messages has left of the batch that it took last.
+    /// The rest of the batch that a loop over single messages took last.
     @usableFromInline let rest = MessageRest<Received>()
-    /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its
-    /// task: that runs elsewhere, and waits here for a moment at most, or on this thread, later.
+    /// Held around the queue's lock, never within it. Meanwhile the queue may wake its consumer, which only schedules
+    /// the consumer's task. The task runs on another thread, where it waits here for a moment at most, or later on this
+    /// one.
     private let state = NIOLockedValueBox(State())
-    /// There is room again.
+    /// Rings when there is room again.
     private let roomBell = Doorbell()
-    /// A batch has come, or a ping is sent, or a step was made.
+    /// Rings when a batch has come, a ping is sent, or a step was made.
     let observerBell = Doorbell()
 
     init(marks: WaterMarks) {
@@ -45,31 +46,31 @@ internal import NIOConcurrencyHelpers
 
     // MARK: The client's side
 
-    /// An attempt begins; only its messages are taken from now on.
+    /// Begins an attempt: only its messages are taken from now on.
     func expect(_ id: ClientMachine.ConnectionID) {
         state.withLockedValue { $0.source = Source(id: id) }
     }
 
-    /// The connection of the expected attempt was reported: its messages come in.
+    /// Lets messages of the expected attempt's connection in, once the connection was reported.
     func attach(_ connection: any TransportConnection) {
         state.withLockedValue { state in
             let early = state.source?.early ?? []
             state.source?.connection = connection
             state.source?.early = []
-            // Within the lock, so that nothing that comes now goes before it.
+            // Within the lock, so that no message that comes now goes before these.
             for (messages, cost) in early { _ = add(messages, cost: cost, in: &state) }
         }
         observerBell.ring()
-        // What came early has paused it. When too much waits, the consumer resumes it.
+        // The early messages have paused the connection. When too much waits, the consumer resumes it.
         if !queue.isPaused { connection.resumeReading() }
     }
 
-    /// The connection is no more, or was given up.
+    /// Takes no more messages of the connection, which has ended or was given up.
     func detach() {
         state.withLockedValue { $0.source = nil }
     }
 
-    /// No connection comes any more: ends after what has arrived.
+    /// Ends the sequence after the messages that have arrived, because no more connections come.
     func finish() {
         queue.finish(throwing: nil)
     }
@@ -82,7 +83,7 @@ internal import NIOConcurrencyHelpers
 
     // MARK: The connection's side
 
-    /// A batch was received. Tells whether to read on.
+    /// Receives a batch. Returns whether to read on.
     func receive(_ messages: [Received], cost: Int, from id: ClientMachine.ConnectionID) -> ReadDemand {
         let (demand, isNews) = state.withLockedValue { state -> (ReadDemand, Bool) in
             guard let source = state.source, source.id == id else { return (.refused, false) }
@@ -99,7 +100,7 @@ internal import NIOConcurrencyHelpers
         return queue.receive(messages, cost: cost)
     }
 
-    /// A ping is about to be sent.
+    /// Notes that a ping is about to be sent.
     func pingWillBeSent(number: UInt64) {
         state.withLockedValue { $0.ping = number }
         observerBell.ring()
@@ -107,7 +108,7 @@ internal import NIOConcurrencyHelpers
 
     // MARK: The consumer's side
 
-    /// The consumer has made room.
+    /// Resumes reading, because the consumer has made room.
     func resumeReading() {
         state.withLockedValue { $0.source?.connection }?.resumeReading()
         roomBell.ring()
@@ -142,13 +143,13 @@ struct ClientSink<Message: DelimitedMessage>: MessageSink {
     func pingWillBeSent(number: UInt64) { inbox.pingWillBeSent(number: number) }
 
     func finish(throwing error: ConnectionError?) {
-        // With an error, the end of the connection tells the client.
+        // With an error, the end of the connection informs the client.
         if let error {
             intake?.inputEnded(.failed(error))
             return
         }
         let reason = keeper.inputEnded(id)
-        // After that: what is sent again because of it goes over the next connection.
+        // After that, so that sends that repeat because of it go over the next connection.
         intake?.inputEnded(.regular(reason))
     }
 }

@@ -5,12 +5,12 @@ internal import NIOConcurrencyHelpers
 
 /// The user of a keeper's connections: a client with its messages, or a session.
 protocol ConnectionUser: AnyObject, Sendable {
-    /// How many messages have come in, over all connections; 0 where nobody wants to know.
+    /// The number of messages received over all connections; 0 where it is not needed.
     var receivedCount: Int { get }
     /// Makes a connection. The task is cancelled when the attempt is given up.
     func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection
-    /// The connection stands, and observers were told. Returns when there is nothing more to do for it; at the latest
-    /// when the connection is closed.
+    /// Uses an open connection that was reported to observers. Returns when there is nothing more to do for it, at the
+    /// latest when the connection is closed.
     func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async
     /// The attempt or connection is over.
     func ended(_ id: ClientMachine.ConnectionID)
@@ -65,17 +65,17 @@ extension ConnectionKeeper {
         }
     }
 
-    /// The next attempt that the machine wants; nil when there will be none.
+    /// Returns the next attempt that the machine asks for; nil when there will be none.
     private func nextAttempt() async -> KeptAttempt? {
         while true {
             let (attempt, isFinished) = state.withLockedValue { ($0.nextAttempt.take(), $0.isFinished) }
             if attempt != nil || isFinished { return attempt }
-            // Whether or not the task is cancelled: its cancellation has closed the machine.
+            // Uninterrupted, because cancellation of the task has already closed the machine.
             await loopBell.waitUninterrupted()
         }
     }
 
-    /// Makes the connection of an attempt, and stays with it to its end.
+    /// Makes the connection of an attempt, and serves it until it ends.
     private func serve(_ attempt: KeptAttempt, for user: some ConnectionUser) async {
         let id = attempt.id
         let connection: any TransportConnection
@@ -99,10 +99,10 @@ extension ConnectionKeeper {
         let isInUse = actions.contains(.use(id))
         async let using: Void = isInUse ? user.use(connection, as: id) : ()
         let report = await connection.waitUntilClosed()
-        // A connection that is gone accepts and refuses nothing any more, so that this ends by itself.
+        // A connection that has ended neither accepts nor refuses anything, so this ends by itself.
         await using
         let receivedCount = user.receivedCount
-        // First: whoever hears that the connection is gone may go on to send.
+        // First, because code that learns that the connection is gone may send at once.
         user.ended(id)
         update { state, now in
             state.connection = nil
@@ -111,7 +111,8 @@ extension ConnectionKeeper {
         }
     }
 
-    /// Why an attempt failed; nil where the task that runs the client was cancelled, which tells the machine by itself.
+    /// Why an attempt failed; nil when the task that runs the client was cancelled, which the machine learns in another
+    /// way.
     private static func reason(for error: any Error) -> ConnectionError? {
         if error is CancellationError { return nil }
         return error as? ConnectionError
@@ -129,7 +130,7 @@ extension ConnectionKeeper {
         ).connection
     }
 
-    /// The peer has ended its side of a connection in order. Tells why.
+    /// Reports that the peer has ended its side of a connection in order. Returns the reason.
     func inputEnded(_ id: ConnectionID) -> ConnectionError {
         update { state, now in
             let reason = state.machine.reasonOfInputEnd
@@ -139,7 +140,7 @@ extension ConnectionKeeper {
 }
 
 extension KeptAttempt {
-    /// Runs `body`, and cancels it when the attempt is given up. Nil when it had no result then.
+    /// Runs `body`, and cancels it when the attempt is given up. Returns nil when `body` had no result then.
     fileprivate func runUntilGivenUp<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {
@@ -151,7 +152,7 @@ extension KeptAttempt {
             }
             var result: Result?
             var failure: (any Error)?
-            // Whichever ends first ends the other. A result that comes all the same is not to be lost.
+            // The first task to end cancels the other. A result that comes all the same must not be lost.
             while let next = await group.nextResult() {
                 switch next {
                 case .success(let value): result = value ?? result

@@ -7,8 +7,8 @@ internal import NIOConcurrencyHelpers
 
 /// Keeps a connection to an endpoint: drives `ClientMachine` with real sockets, time and network.
 ///
-/// Any thread may report an event. The machine takes it under one lock, and what it decides runs after the lock is
-/// free; steps are added to the history under the lock, so that they stay in order. The keeper decides nothing.
+/// Any thread may report an event. The machine handles it under a lock, and its actions run after the lock is released.
+/// Steps are added to the history under the lock, so that they stay in order. The keeper decides nothing.
 final class ConnectionKeeper: Sendable {
     typealias ConnectionID = ClientMachine.ConnectionID
 
@@ -46,18 +46,18 @@ final class ConnectionKeeper: Sendable {
     private let whenPublished: @Sendable () -> Void
     /// Called when the connection is closed for good.
     private let whenFinished: @Sendable () -> Void
-    /// The loop of `run` has something to do.
+    /// Rings when the loop of `run` has something to do.
     let loopBell = Doorbell()
-    /// The timer has to be set anew.
+    /// Rings when the timer has to be set anew.
     let timerBell = Doorbell()
-    /// The connection is closed for good.
+    /// Opens when the connection is closed for good.
     private let finished = Latch<Void>()
     let state: NIOLockedValueBox<State>
 
     /// - Parameters:
-    ///   - types: what the connections carry.
-    ///   - maximumFrameLength: how many bytes a frame that is received may have.
-    ///   - sendsPings: whether there is a heartbeat to ask the peer with.
+    ///   - types: the message types of the connections.
+    ///   - maximumFrameLength: the most bytes that a received frame may have.
+    ///   - sendsPings: whether there are heartbeat messages to ask the peer with.
     ///   - maximumPause: the longest pause that the peer may ask for.
     init(
         to endpoint: Endpoint,
@@ -111,10 +111,10 @@ final class ConnectionKeeper: Sendable {
 
     // MARK: Observing
 
-    /// Where the connection stands.
+    /// The state of the connection.
     var connectionState: ConnectionState { state.withLockedValue { $0.machine.state } }
 
-    /// How many messages wait for a connection.
+    /// The number of messages that wait for a connection.
     var queuedCount: Int { state.withLockedValue { $0.machine.queuedCount } }
 
     /// The connection that takes messages without a detour, if there is one.
@@ -127,7 +127,7 @@ final class ConnectionKeeper: Sendable {
 
     // MARK: The user
 
-    /// `run()` begins.
+    /// Begins `run()`.
     ///
     /// - Throws: `alreadyRun` for a second time.
     func start() throws(ConnectionError) {
@@ -143,7 +143,7 @@ final class ConnectionKeeper: Sendable {
 
     func reconnect() { change { $0.reconnectRequested(now: $1) } }
 
-    /// The peer goes away, and asks for so long a pause before the next attempt.
+    /// Reports that the peer goes away, and asks for this pause before the next attempt.
     func peerLeaving(pause: Duration) {
         change { machine, now in
             machine.peerLeaving(pause: pause, now: now)
@@ -170,7 +170,7 @@ final class ConnectionKeeper: Sendable {
         }
     }
 
-    /// The connection is closed, and nothing runs any more.
+    /// Ends the keeper: the connection is closed, and nothing runs any more.
     func finish() {
         whenFinished()
         finished.open(with: ())
@@ -180,7 +180,7 @@ final class ConnectionKeeper: Sendable {
 /// An attempt to connect, and the connection that it leads to.
 final class KeptAttempt: Sendable {
     let id: ClientMachine.ConnectionID
-    /// Opens when it is given up.
+    /// Opens when the attempt is given up.
     let givenUp = Latch<ConnectionError>()
 
     init(id: ClientMachine.ConnectionID) {
@@ -190,7 +190,7 @@ final class KeptAttempt: Sendable {
 
 // Events, and what the machine decides.
 extension ConnectionKeeper {
-    /// Reports an event to the machine, and runs what it decides. Returns that.
+    /// Reports an event to the machine, and runs the actions that it returns. Returns them too.
     @discardableResult
     func change(_ event: (inout ClientMachine, MonotonicTime) -> [ClientMachine.Action]) -> [ClientMachine.Action] {
         update { state, now in
@@ -199,7 +199,7 @@ extension ConnectionKeeper {
         }
     }
 
-    /// Offers a send to the machine, and has `body` take what it decides under the lock.
+    /// Offers a send to the machine, and lets `body` handle the decision under the lock.
     func offerSend<Value>(_ body: (inout ClientMachine, MonotonicTime) -> Value) -> Value {
         update { (body(&$0.machine, $1), []) }
     }
@@ -273,7 +273,8 @@ extension ConnectionKeeper {
             case .endSend(let ended, let connection):
                 sends?.end(ended, by: connection) { code in state.withLockedValue { $0.machine.error(for: code) } }
             case .finish:
-                // The loop finishes when the last attempt's tasks have ended; without one nobody else does.
+                // The loop calls `finish()` when the last attempt's tasks have ended. Without a loop, it is called
+                // here.
                 if effects.hasStarted { loopBell.ring() } else { finish() }
             }
         }

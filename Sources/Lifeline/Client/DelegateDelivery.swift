@@ -19,7 +19,7 @@ struct DelegateDelivery<Delegate: ClientDelegate> {
         self.inbox = inbox
     }
 
-    /// Returns after the client has closed, which its task's cancellation leads to.
+    /// Returns after the client has closed. Cancelling the client's task closes it.
     mutating func run() async {
         while true {
             if let number = inbox.takePing() { await delegate.willSendHeartbeat(number: number) }
@@ -56,14 +56,14 @@ struct DelegateDelivery<Delegate: ClientDelegate> {
         if batch.isEmpty { batch = ArraySlice(inbox.takeBatch()) }
         guard !batch.isEmpty else {
             if let event {
-                // Somebody else has taken what came before it.
+                // Another consumer has taken the messages before the event.
                 deliveredCount = event.messagesBefore
             } else {
                 await inbox.observerBell.waitUninterrupted()
             }
             return
         }
-        // What a new connection brought may be in this batch, but only once the event that goes before it can be seen.
+        // This batch may contain messages of a new connection, but only once the event before them can be seen.
         let limit = events.peek()?.messagesBefore ?? .max
         while deliveredCount < limit, let message = batch.popFirst() {
             deliveredCount += 1

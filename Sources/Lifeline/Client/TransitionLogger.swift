@@ -12,7 +12,7 @@ struct TransitionLogger {
         self.logger = logger
     }
 
-    /// Logs each step until the client is closed, which its task's cancellation leads to.
+    /// Logs each step until the client is closed. Cancelling the client's task closes it.
     mutating func run() async {
         while let event = await events.nextUninterrupted() { log(event) }
     }
@@ -27,7 +27,7 @@ struct TransitionLogger {
         )
     }
 
-    /// A client that is well says nothing at `notice` and above.
+    /// A client without trouble logs nothing at `notice` and above.
     private func level(of transition: ConnectionTransition) -> Logger.Level {
         switch transition.to {
         case .gaveUp: .error
@@ -46,7 +46,7 @@ struct TransitionLogger {
         case .ready: "Connected"
         case .backingOff: "Not connected; the next attempt is due later"
         case .draining: "Closing"
-        case .gaveUp: "Gave up connecting until the network changes or somebody asks for it"
+        case .gaveUp: "Gave up connecting until the network changes or reconnect() is called"
         case .closed: "Closed"
         }
     }

@@ -9,25 +9,25 @@ final class WaitingSends: Sendable {
     private struct Send {
         let id: SendQueue.ID
         let frame: [UInt8]
-        /// Opens with what its sender gets: nil to try the connection again.
+        /// Opens with the result for its sender; nil asks the sender to try the connection again.
         let end = Latch<Result<SendResult?, any Error>>()
-        /// Opens when its sender gives it up.
+        /// Opens when its sender withdraws it.
         let withdrawal = Latch<Void>()
     }
 
     private struct State {
         var waiting: [SendQueue.ID: Send] = [:]
-        /// The one that is to be offered to a connection.
+        /// The send to offer to a connection next.
         var nextHandOver: Send?
         var inHand: Send?
     }
 
-    /// Taken within the keeper's lock or without, and never around it.
+    /// Taken inside the keeper's lock or without it, never around it.
     private let state = NIOLockedValueBox(State())
 
-    /// Queues a message until a connection takes it. Nil: the connection can be tried again.
+    /// Queues a message until a connection takes it. Returns nil when the connection can be tried again.
     ///
-    /// - Parameter start: since when it waits, which counts for the policy's timeout.
+    /// - Parameter start: the time since which the message waits, for the policy's timeout.
     /// - Throws: `ConnectionError`, `CancellationError`.
     nonisolated(nonsending) func wait(
         _ frame: [UInt8],
@@ -47,14 +47,14 @@ final class WaitingSends: Sendable {
         }
         guard let send = try offered.get() else { return nil }
         if let end = try? await send.end.wait() { return try end.get() }
-        // The task was cancelled. The machine tells how the send ends, which a connection may have already.
+        // The task was cancelled. The machine decides how the send ends; a connection may have accepted it already.
         keeper.change { machine, _ in machine.sendCancelled(send.id) }
         return try await send.end.waitUninterrupted().get()
     }
 
     // MARK: The machine's actions
 
-    /// The machine wants this send to be offered to the connection.
+    /// Notes that the machine asks to offer this send to the connection.
     func willHandOver(_ id: SendQueue.ID) {
         state.withLockedValue { $0.nextHandOver = $0.waiting[id] }
     }
@@ -66,7 +66,7 @@ final class WaitingSends: Sendable {
         withdrawal?.open(with: ())
     }
 
-    /// A send has ended.
+    /// Ends a send.
     ///
     /// - Parameter connection: the connection that accepted it, if one has.
     func end(
@@ -85,7 +85,7 @@ final class WaitingSends: Sendable {
 
     // MARK: Handing over
 
-    /// Offers sends to a connection, one after the other, as long as the machine wants it.
+    /// Offers sends to a connection, one after the other, as long as the machine asks for it.
     func handOver(
         to connection: any TransportConnection,
         as id: ClientMachine.ConnectionID,
@@ -104,7 +104,7 @@ final class WaitingSends: Sendable {
         }
     }
 
-    /// Whether the connection accepted the frame. If not, it never will.
+    /// Returns whether the connection accepted the frame. If not, it never will.
     private func offer(_ send: Send, to connection: any TransportConnection) async -> Bool {
         do {
             guard let pending = try send.frame.withUnsafeBytes({ try connection.offer($0) }) else { return true }
@@ -122,7 +122,7 @@ final class WaitingSends: Sendable {
                     return nil
                 }
                 var isAccepted = false
-                // Whichever ends first ends the other; what counts is how the connection's wait ended.
+                // The first task to end cancels the other. The result of the connection's wait counts.
                 for await result in group {
                     if let result { isAccepted = result }
                     group.cancelAll()

@@ -2,11 +2,11 @@ public import LifelineCore
 public import LifelineMessages
 public import Logging
 
-/// Runs a client, and `body` with it; `Client` says what it does.
+/// Runs a client, and `body` with it. See `Client`.
 ///
-/// When `body` returns, the client is closed, or the close that is under way awaited: what `send` accepted is written,
-/// and the peer's end awaited. When it throws or the task is cancelled, the connection is cut. Nothing of the client is
-/// left when the call returns.
+/// When `body` returns, the client closes, or a close that is under way is awaited: accepted messages are written, and
+/// the peer ends its side. When `body` throws or the task is cancelled, the connection is cut. When the call returns,
+/// no task of the client is left.
 ///
 /// - Throws: what `body` throws; `CancellationError`.
 public nonisolated(nonsending) func withClient<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(

@@ -12,11 +12,12 @@ extension Connection {
 }
 
 extension Connection {
-    /// Waits until the peer's system has all that was accepted, as long as it takes something in each `patience`.
+    /// Waits until the peer's system has everything that was accepted, as long as it takes something in each
+    /// `patience`.
     ///
-    /// For a sender that is about to cut the connection, which drops what is still on its way.
+    /// For a sender that is about to cut the connection: a cut drops the bytes that are still on their way.
     ///
-    /// - Returns: how many bytes it did not take.
+    /// - Returns: the number of bytes that it did not take.
     /// - Throws: `CancellationError`.
     package func waitForDelivery(patience: Duration) async throws -> Int {
         var (leastCount, lastProgress) = (Int.max, ContinuousClock.now)
@@ -28,7 +29,7 @@ extension Connection {
             } else if lastProgress.duration(to: .now) >= patience {
                 return count
             }
-            // Seldom, where nothing moves.
+            // Poll seldom when nothing moves.
             let idleTime = lastProgress.duration(to: .now)
             try await Task.sleep(for: min(max(idleTime / 4, .milliseconds(10)), .milliseconds(250)))
         }

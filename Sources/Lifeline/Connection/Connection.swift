@@ -4,29 +4,29 @@ internal import LifelineTransport
 
 /// A connection on which messages of one type arrive and messages of another (or the same) type are sent.
 ///
-/// It is valid inside the closure of `withConnection` or of a server's handler. It may be used from several tasks: all
-/// may send, one at a time may iterate.
+/// It is valid inside the closure of `withConnection` or of a server's handler. Several tasks may use it: all may send,
+/// but only one at a time may iterate.
 public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
-    /// This side's end.
+    /// The endpoint of this side.
     public var localEndpoint: Endpoint { transport.localEndpoint }
 
-    /// The peer's end; on a server's Unix socket, whose clients have no name, the socket itself.
+    /// The endpoint of the peer; on a server's Unix socket, whose clients have no name, the socket itself.
     public var remoteEndpoint: Endpoint { transport.remoteEndpoint }
 
-    /// The application protocol that the two sides have agreed on over TLS (ALPN); nil when there is none.
+    /// The application protocol that the two sides have agreed on over TLS (ALPN); nil when they agreed on none.
     public var applicationProtocol: String? { transport.applicationProtocol }
 
-    /// What was agreed on when the WebSocket was opened; nil on a connection that is none.
+    /// The result of opening the WebSocket; nil on other connections.
     public var webSocket: WebSocketOpening? { transport.webSocket }
 
     /// Runs tasks on the event loop of the connection:
     ///
     ///     try await withTaskExecutorPreference(connection.executor) { ... }
     ///
-    /// Tasks that send, and wait for what comes, go on there without a switch between threads; what the messages of one
-    /// read make them send goes out with few writes. They must not block, nor compute for long without a pause: the
-    /// loop's other connections wait meanwhile. Handlers of servers run there unless
-    /// `ServerConfiguration.handlerExecutor` says otherwise.
+    /// Tasks that send and receive run there without a switch between threads, and their answers to the messages of one
+    /// read go out with few writes. They must not block, nor compute for long without a pause, because the loop's other
+    /// connections wait meanwhile. Handlers of servers run there unless `ServerConfiguration.handlerExecutor` says
+    /// otherwise.
     public var executor: any TaskExecutor { transport.executor ?? globalConcurrentExecutor }
 
     /// The messages that arrive.
@@ -54,25 +54,25 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         self.outboundWaterMarks = outboundWaterMarks
     }
 
-    /// Sends a message: returns when it is accepted, which means that it is written before a graceful close.
+    /// Sends a message. Returns when the message is accepted: an accepted message is written before a graceful close.
     ///
-    /// It waits while the bytes that the peer has not made room for are over the high-water mark; messages are accepted
-    /// in the order of the calls. Messages that are sent in quick succession go out together.
+    /// The call waits while the bytes that the peer has not made room for are over the high-water mark; messages are
+    /// accepted in the order of the calls. Messages that are sent in quick succession go out together.
     ///
-    /// - Parameter isolation: that of the caller; leave it out.
+    /// - Parameter isolation: the isolation of the caller; leave it out.
     /// - Throws: `ConnectionError` `messageRefused` when it cannot be encoded or is over the limit, `sendingFinished`
-    ///   after `finishSending()`, or why the connection has failed. `CancellationError` when the task is cancelled; the
-    ///   message was not accepted then.
+    ///   after `finishSending()`, or the reason for which the connection has failed. `CancellationError` when the task
+    ///   is cancelled: then the message was not accepted.
     @inlinable @inline(__always)
     public func send(_ message: Sent, isolation: isolated (any Actor)? = #isolation) async throws {
-        // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`. As a
-        // function that is `nonisolated(nonsending)` it has Swift make sure of the executor for each message again.
+        // Inlined, with the isolation as a parameter, for a loop that receives and sends: see `MessageSource.next`. In
+        // a function that is `nonisolated(nonsending)`, Swift would check the executor for each message again.
         if let place = try encodeAndOffer(message) { try await outlet.wait(in: place, isolation: isolation) }
     }
 
     @inlinable func encodeAndOffer(_ message: Sent) throws -> FrameOutlet.PlaceInLine? {
         try Task.checkCancellation()
-        // Not self, which would be copied.
+        // Capturing self would copy it.
         let outlet = outlet
         do {
             return try message.withDelimitedBytes(partial: false) { try outlet.offer($0) }
@@ -82,10 +82,10 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     }
 
     /// Sends messages in order, like `send(_:)` one after the other, and at less cost: they are gathered, up to 16 KiB
-    /// or a quarter of the high-water mark, and accepted together. From a sequence that takes its time, `send(_:)`
-    /// each.
+    /// or a quarter of the high-water mark, and accepted together. With a slow sequence, `send(_:)` each message
+    /// instead.
     ///
-    /// - Throws: `PartialSendError`, which says how many were accepted and why no more were.
+    /// - Throws: `PartialSendError`, with the number of accepted messages and the reason for stopping.
     @inlinable public nonisolated(nonsending) func send(
         contentsOf messages: some Sequence<Sent>
     ) async throws(PartialSendError) {
@@ -101,7 +101,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
                 outlet.writeEarly()
             }
             for message in messages.dropFirst(next) {
-                // One that does not fit does so once those before it were sent.
+                // A message that does not fit fits once the messages before it were sent.
                 while try !message.withDelimitedBytes(partial: false, { try batch.take($0) }) {
                     try await batch.send()
                     outlet.writeEarly()
@@ -122,7 +122,7 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         )
     }
 
-    /// Sends what was gathered before an error, unless that says that nothing can be sent.
+    /// Sends the messages gathered before an error, unless the error means that nothing can be sent.
     @usableFromInline nonisolated(nonsending) func end(
         _ batch: inout OutgoingBatch,
         _ error: any Error
@@ -138,8 +138,9 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         return PartialSendError(acceptedCount: batch.acceptedCount, cause: Self.refusal(error))
     }
 
-    /// Ends this side after everything accepted so far, and what waits to be accepted; returns when that is written.
-    /// The peer's messages still arrive, but on a WebSocket: there the peer ends its side as soon as it reads of ours.
+    /// Ends this side after all messages that are accepted or wait to be accepted; returns when they are written. The
+    /// peer's messages still arrive, except on a WebSocket, where the peer ends its side as soon as it learns that this
+    /// side has ended.
     ///
     /// - Throws: `ConnectionError` when the connection fails first. `CancellationError` when the task is cancelled,
     ///   which does not undo the call.
@@ -147,8 +148,8 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         try await transport.finishSending()
     }
 
-    /// The error to throw when a message was not offered: the connection's reason, or that the message cannot be
-    /// encoded or is over the limit.
+    /// The error to throw when a message was not offered: the connection's failure, or `messageRefused` when the
+    /// message cannot be encoded or is over the limit.
     @usableFromInline static func refusal(_ cause: any Error) -> any Error {
         if cause is ConnectionError { return cause }
         return ConnectionError(
@@ -159,13 +160,13 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     }
 }
 
-/// How far `send(contentsOf:)` came.
+/// Reports how many messages `send(contentsOf:)` sent before it stopped.
 public struct PartialSendError: Error, CustomStringConvertible {
-    /// So many messages, from the first on, were accepted and will be written.
+    /// The number of messages, from the first on, that were accepted and will be written.
     public let acceptedCount: Int
-    /// Why the next one was not: a `ConnectionError` or a `CancellationError`.
+    /// The reason why the next message was not accepted: a `ConnectionError` or a `CancellationError`.
     public let cause: any Error
 
-    /// Both in words.
+    /// The number and the reason in words.
     public var description: String { "Sending stopped after \(acceptedCount) messages: \(cause)" }
 }

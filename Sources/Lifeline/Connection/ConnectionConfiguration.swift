@@ -5,98 +5,99 @@ internal import LifelineTransport
 /// How a connection behaves. The defaults suit messages of up to some hundred kilobytes.
 public struct ConnectionConfiguration: Sendable {
     /// The most bytes that one message may have on the wire, prefix excluded, in both directions. Default: 4 MiB, well
-    /// over what messages are and well under what would hurt.
+    /// above usual messages and well below a harmful size.
     ///
-    /// A peer that declares more is cut off before the message has come. Values below 0 count as 0, those above what a
-    /// prefix can declare as 2³²−1.
+    /// A peer that declares more is cut off before the message arrives. Values below 0 count as 0, and values that a
+    /// prefix cannot declare as 2³²−1.
     public var maximumFrameLength = 4 << 20
 
-    /// How long connecting may take, name look-up and handshakes included. Default: 10 s, as long as three lost SYN
-    /// packets take.
+    /// The time that connecting may take, including name look-up and handshakes. Default: 10 s, enough for three lost
+    /// SYN packets.
     public var connectTimeout = Duration.seconds(10)
 
-    /// How long a graceful close waits without progress for the peer to read what is still to be written, and then in
-    /// all for the peer to end its side. A `Client` then waits as long again, in all, for the peer's system to
-    /// acknowledge what was written last. Default: 5 s.
+    /// The time limit for each step of a graceful close. While the rest is written, it limits the time without
+    /// progress. The wait for the peer to end its side may take this long in all. A `Client` then waits this long
+    /// again, in all, for the peer's system to acknowledge the last bytes. Default: 5 s.
     ///
-    /// When the peer ends first, a `Client` writes on for as long in all, progress or not: a peer that
-    /// reads too slowly for that gets only a part of what was accepted.
+    /// When the peer ends first, a `Client` goes on writing for this long in all, with or without progress. A peer that
+    /// reads more slowly gets only a part of what was accepted.
     public var closeTimeout = Duration.seconds(5)
 
-    /// How much of what was received may wait for the consumer, in bytes: 64 for each message and its length on the
-    /// wire. Over `high` the socket is not read, and so the peer is held up; from `low` on it is read again. Default:
-    /// 64 KiB and 256 KiB: two of the largest reads.
+    /// How many received bytes may wait for the consumer. Each message counts for 64 bytes and its length on the wire.
+    /// Above `high` the socket is not read, which holds up the peer; at `low` reading resumes. Default: 64 KiB and 256
+    /// KiB, two of the largest reads.
     ///
-    /// One read more may come in, of up to 256 KiB, and when the peer ends its side, what the kernel still holds.
+    /// One more read of up to 256 KiB may come in, and when the peer ends its side, the bytes that the kernel still
+    /// holds.
     public var inboundWaterMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
 
-    /// How much may wait for the peer to read it, in bytes not yet taken by the kernel. At `high` sends wait; they go
-    /// on from `low` on. Default: 64 KiB and 256 KiB, enough to keep a fast socket busy between two wake-ups.
+    /// How many bytes that the kernel has not yet taken may wait for the peer to read. At `high` sends wait; at `low`
+    /// they resume. Default: 64 KiB and 256 KiB, enough to keep a fast socket busy between two wake-ups.
     ///
-    /// A message is accepted whole, so that up to one message more is held; or with `send(contentsOf:)`, as many as it
+    /// Messages are accepted whole, so up to one message more is held, or with `send(contentsOf:)`, as many as it
     /// gathers.
     public var outboundWaterMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
 
-    /// What messages are accepted from the peer.
+    /// The limits for messages from the peer.
     public var decodingOptions = DecodingOptions()
 
-    /// When a silent peer is asked for a sign of life, on a connection that has heartbeat messages. Default: after 30
-    /// s, and 60 s until it counts as gone; the connection fails with `heartbeatTimeout` then. A WebSocket without
-    /// heartbeat messages asks with its own pings.
+    /// When a silent peer is asked for a sign of life, on a connection that has heartbeat messages. Default: after 30 s
+    /// of silence; after 60 s the connection fails with `heartbeatTimeout`. A WebSocket without heartbeat messages uses
+    /// its own pings.
     ///
-    /// While this side does not read, because its consumer has too much already, no peer is held to be silent.
+    /// While this side does not read, because too much waits for its consumer, no peer counts as silent.
     public var heartbeat = HeartbeatConfiguration()
 
-    /// How the kernel watches the peer, over TCP; nil when it shall not. When it gives the peer up, the connection
+    /// How the kernel watches the peer over TCP; nil turns this off. When the kernel gives up the peer, the connection
     /// fails with `peerUnresponsive`. Default: gone after 60 s, as with heartbeat messages.
     ///
-    /// On a connection that has heartbeat messages it begins only where the heartbeat ends, and matters only while
-    /// there is none: when this side does not read for long, or has finished sending.
+    /// On a connection with heartbeat messages it begins only after the heartbeat's time, and matters only while no
+    /// heartbeat runs: when this side does not read for long, or has finished sending.
     public var keepalive: KeepaliveConfiguration? = KeepaliveConfiguration()
 
-    /// How long the peer may send nothing until the connection fails with `idleTimeout`; nil for as long as it likes.
-    /// Any byte counts, also one of a heartbeat. Default: nil, since a peer that only listens is no fault.
+    /// How long the peer may send nothing before the connection fails with `idleTimeout`; nil for no limit. Any byte
+    /// counts, also one of a heartbeat. Default: nil, because a peer may only listen.
     ///
-    /// Give a server one whose peers have heartbeats, or always something to say, such as twice the heartbeat's
-    /// interval: else a peer that is silent keeps its place.
+    /// Set it on a server whose peers send heartbeats or always have something to send, for example to twice the
+    /// heartbeat's interval. Otherwise a silent peer keeps its place.
     public var idleTimeout: Duration?
 
-    /// How long bytes may wait for the peer while it takes none, until the connection fails with `writeTimeout`; nil
-    /// for as long as it likes. Noticed up to a quarter of it later. Default: nil, for it cuts peers that read slowly,
-    /// too: the peer's kernel takes more only when a good part of its buffer, which is megabytes, was read. (At 20 KB/s
-    /// over loopback it took nothing for a minute.)
+    /// How long bytes may wait for a peer that takes none, before the connection fails with `writeTimeout`; nil for no
+    /// limit. It fires up to a quarter of the time later. Default: nil, because the limit also cuts peers that read
+    /// slowly: the peer's kernel takes more only after a good part of its buffer, which is megabytes, was read. (At 20
+    /// KB/s over loopback it took nothing for a minute.)
     ///
-    /// Over TCP, `KeepaliveConfiguration.unacknowledgedTimeout` bounds the same.
+    /// Over TCP, `KeepaliveConfiguration.unacknowledgedTimeout` has a similar effect.
     public var writeTimeout: Duration?
 
-    /// How many bytes may be written since the peer last sent one; nil for as many as it takes. A connection that goes
-    /// over it is asked for a sign of life, which must come within the heartbeat's `timeout`; one without heartbeat
-    /// messages fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
+    /// How many bytes may be written after the last byte from the peer; nil for no limit. Above it the peer is asked
+    /// for a sign of life, which must come within the heartbeat's `timeout`. A connection without heartbeat messages
+    /// fails at once. The code is `tooManyUnansweredBytes`. Default: nil, since not every protocol answers.
     ///
-    /// Over TCP, the time counts anew while the question is on its way and the peer's kernel acknowledges something, as
-    /// `HeartbeatConfiguration` says.
+    /// Over TCP, the time starts again while the ping is on its way and the peer's kernel acknowledges bytes: see
+    /// `HeartbeatConfiguration`.
     public var unansweredByteLimit: Int?
 
-    /// The proxy that connections go through; nil for none. Default: nil, so that an application decides whether its
-    /// users' environment counts: `.environment`. A server's configuration has no use for it.
+    /// The proxy for connections; nil for none. Default: nil, so that an application decides whether to follow the
+    /// environment of its users (`.environment`). Servers ignore it.
     ///
-    /// Through a proxy, `keepalive` watches the way to the proxy only, and what of the sends was lost is not known
-    /// (`ClientEvent.undeliveredMessageCount` is nil): what the proxy acknowledges, the peer need not have.
+    /// Through a proxy, `keepalive` watches only the way to the proxy. The number of lost messages is not known
+    /// (`ClientEvent.undeliveredMessageCount` is nil), because the proxy may acknowledge bytes that the peer never
+    /// gets.
     public var proxy: ProxyConfiguration?
 
-    /// How TLS is spoken to an endpoint `tls` or `wss`. Plays no part in a server, which has `ServerConfiguration.tls`.
+    /// The TLS settings for endpoints `tls` and `wss`. Servers ignore it and use `ServerConfiguration.tls`.
     public var tls = TLSClientConfiguration()
 
-    /// How a WebSocket is opened and used, on endpoints `ws` and `wss`. Default: no headers, credentials or
-    /// subprotocols.
+    /// The WebSocket settings for endpoints `ws` and `wss`. Default: no headers, credentials or subprotocols.
     public var webSocket = WebSocketConfiguration()
 
     /// Makes a configuration with the default values.
     public init() {}
 
     /// - Parameters:
-    ///   - maximumFrameLength: What is received may have so many bytes.
-    ///   - tracksDelivery: Whether the end of a connection is to tell what was lost.
+    ///   - maximumFrameLength: the most bytes that a received frame may have.
+    ///   - tracksDelivery: whether the end of a connection reports the number of lost messages.
     func transportOptions(
         maximumFrameLength: Int,
         hasHeartbeat: Bool,

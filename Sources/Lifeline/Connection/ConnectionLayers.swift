@@ -4,13 +4,13 @@ internal import LifelineMessages
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-// What lies between the socket and the frames, from the socket on. Making layers may read files and builds what all
-// connections share: once for each client and server, and not on an event loop.
+// The layers between the socket and the frames, from the socket on. Making layers may read files, and builds what all
+// connections share. So it happens once for each client and server, and not on an event loop.
 
 extension ConnectionConfiguration {
-    /// `options` with what lies between the socket and the frames of a connection to `endpoint`.
+    /// Returns `options` with the layers between the socket and the frames of a connection to `endpoint`.
     ///
-    /// - Throws: `ConnectionError`: what is configured cannot be.
+    /// - Throws: `ConnectionError` when the configuration cannot be used.
     func addingLayers(
         to options: ConnectionOptions,
         for endpoint: Endpoint,
@@ -34,7 +34,7 @@ extension ConnectionConfiguration {
         return options
     }
 
-    /// The same for a task that may run on an event loop: it goes on elsewhere meanwhile.
+    /// Does the same for a task that may run on an event loop: the work runs on another thread.
     nonisolated(nonsending) func addingLayersOffLoops(
         to options: ConnectionOptions,
         for endpoint: Endpoint,
@@ -47,7 +47,7 @@ extension ConnectionConfiguration {
         }
     }
 
-    /// Where the socket is connected to, for a connection to `endpoint`.
+    /// Returns the proxy that the socket connects to for a connection to `endpoint`, if any.
     func proxyServer(for endpoint: Endpoint) throws(ConnectionError) -> ProxyServer? {
         guard let proxy else { return nil }
         var environment: [String: String] = [:]
@@ -71,8 +71,8 @@ extension ConnectionConfiguration {
     }
 }
 
-/// A client's options with its layers: made at the first attempt to connect, and again at the next one while they
-/// cannot be made.
+/// A client's options with its layers. They are made at the first attempt to connect; if that fails, the next attempt
+/// makes them again.
 final class ClientLayers: Sendable {
     private let configuration: ConnectionConfiguration
     private let endpoint: Endpoint
@@ -85,7 +85,7 @@ final class ClientLayers: Sendable {
         self.types = types
     }
 
-    /// `options`, always the same ones, with the layers. For one task at a time.
+    /// Returns `options`, always the same ones, with the layers. One task at a time may call it.
     func added(to options: ConnectionOptions) throws(ConnectionError) -> ConnectionOptions {
         if let made = made.withLockedValue({ $0 }) { return made }
         let options = try configuration.addingLayers(to: options, for: endpoint, carrying: types)
@@ -103,21 +103,21 @@ extension Endpoint {
     }
 }
 
-/// What a connection's messages mean to its layers.
+/// The facts about a connection's message types that its layers need.
 struct CarriedTypes: Sendable {
-    /// Whether a WebSocket's messages are handed to the user as they are, and not as a stream of frames.
+    /// Whether the user receives a WebSocket's messages as they are, and not as a stream of frames.
     let receivesMessages: Bool
     /// Whether the user makes a WebSocket's messages.
     let sendsMessages: Bool
-    /// The framing that the peer speaks instead of delimited messages.
+    /// The framing that the peer uses instead of delimited messages.
     let framing: MessageFraming?
-    /// Why the two types are not for one connection.
+    /// The reason why one connection cannot carry both types.
     let refusal: ConnectionError?
 
     /// Delimited messages of any type.
     static let delimited = CarriedTypes(receiving: RawMessage.self, sending: RawMessage.self)
 
-    /// - Parameter framing: the framing, where the types alone do not say it.
+    /// - Parameter framing: the framing, if the types alone do not determine it.
     init<Received: DelimitedMessage, Sent: DelimitedMessage>(
         receiving: Received.Type,
         sending: Sent.Type,
@@ -137,14 +137,14 @@ struct CarriedTypes: Sendable {
 }
 
 extension ConnectionConfiguration {
-    /// The frame limit for messages of a type that come in: some have bytes in their frames that are not on the wire.
-    /// Their layer has checked the bytes on the wire.
+    /// The frame limit for received messages of a type. Some types have bytes in their frames that are not on the wire;
+    /// their layer has checked the bytes on the wire.
     func frameLimit<Message: DelimitedMessage>(for type: Message.Type) -> Int {
         guard let type = Message.self as? any CarriedMessage.Type else { return maximumFrameLength }
         return min(max(maximumFrameLength, 0), Int.max - type.maximumUncountedLength) + type.maximumUncountedLength
     }
 
-    /// Checks messages of a type that are to be sent.
+    /// Returns an encoder that checks outgoing messages of a type.
     func encoder<Message: DelimitedMessage>(for type: Message.Type) -> FrameEncoder {
         guard let type = Message.self as? any CarriedMessage.Type else {
             return FrameEncoder(maximumFrameLength: maximumFrameLength)

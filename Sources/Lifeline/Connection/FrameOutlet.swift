@@ -1,31 +1,30 @@
 internal import LifelineCore
 internal import LifelineTransport
 
-/// Where the frames of a connection go.
+/// Sends the frames of a connection.
 @usableFromInline struct FrameOutlet: Sendable {
     let transport: any TransportConnection
     let encoder: FrameEncoder
 
-    /// Where a frame is in line that waits to be accepted.
+    /// The place in line of a frame that waits to be accepted.
     @usableFromInline struct PlaceInLine {
         fileprivate let pending: PendingSend
     }
 
-    /// Throws `FramingError` when a frame is over the limit, or none.
+    /// Throws `FramingError` when a frame is over the limit or malformed.
     @usableFromInline func check(_ frame: UnsafeRawBufferPointer) throws {
         try encoder.checkFrame(frame)
     }
 
-    /// Offers a frame. Returns its place where it waits.
+    /// Offers a frame. Returns its place in line when it has to wait.
     ///
-    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any
-    ///   more.
+    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes no more frames.
     @usableFromInline func offer(_ frame: UnsafeRawBufferPointer) throws -> PlaceInLine? {
         try check(frame)
         return try transport.offer(frame).map { PlaceInLine(pending: $0) }
     }
 
-    /// There is more to send behind what was offered, which may be written now.
+    /// Allows the offered frames to be written now, because more frames follow.
     @usableFromInline func writeEarly() { transport.writeEarly() }
 
     /// Waits until the frame is accepted.

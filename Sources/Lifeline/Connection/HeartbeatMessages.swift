@@ -1,11 +1,10 @@
 public import LifelineMessages
 
-/// Which messages ask a peer for a sign of life, and which answer that, on a connection whose protocol has such
-/// messages.
+/// The messages of a protocol that ask a peer for a sign of life, and those that answer.
 ///
-/// Pings and answers are taken out of the messages that arrive: the user sees none of them. A ping of the peer's is
-/// answered at once, ahead of sends that wait for room. Where the type of all messages is a oneof with a `ping` and a
-/// `pong`:
+/// Pings and answers are removed from the received messages, so the user never sees them. A ping from the peer is
+/// answered at once, ahead of sends that wait for room. For example, with one message type that has a oneof with a
+/// `ping` and a `pong`:
 ///
 /// ```swift
 /// let heartbeat = HeartbeatMessages<Frame, Frame>(
@@ -20,17 +19,17 @@ public import LifelineMessages
 /// )
 /// ```
 ///
-/// The closures run on the connection's event loop, the last two for every message: they must not wait. A ping or an
+/// The closures run on the connection's event loop, the last two for every message, so they must not wait. A ping or an
 /// answer that cannot be encoded, or is over the frame limit, fails the connection with `messageRefused`.
 public struct HeartbeatMessages<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     /// The message that asks the peer for a sign of life, with a number that its answer may carry: 1, 2, 3 ... on each
-    /// connection. Nil when this side only answers: then the peer's silence is not judged by its messages.
+    /// connection. Nil when this side only answers: then heartbeat messages do not detect a silent peer.
     public var ping: (@Sendable (_ number: UInt64) -> Sent)?
 
-    /// The answer to a message that is a ping; nil when it is none.
+    /// Returns the answer to a ping; nil for other messages.
     public var answer: @Sendable (_ message: Received) -> Sent?
 
-    /// Whether a message is the answer to a ping. Asked when `answer` has said nil.
+    /// Whether a message is the answer to a ping. Called when `answer` has returned nil.
     public var isAnswer: @Sendable (_ message: Received) -> Bool
 
     /// Names the messages.

@@ -2,8 +2,8 @@ package import LifelineCore
 package import Logging
 internal import NIOConcurrencyHelpers
 
-/// A log that peers cannot fill: of lines with the same message, which differ in their metadata, `LineLimit` writes a
-/// few in a while. Lines below `info` are written whatever they are; who asks for those wants to see all.
+/// A log that peers cannot fill. Lines with the same message and different metadata are limited to a few in a period
+/// (`LineLimit`). Lines below `info` are always written, because a user who asks for them wants to see all.
 package struct LimitedLog: Sendable {
     /// Writes to the log.
     package let logger: Logger
@@ -17,19 +17,18 @@ package struct LimitedLog: Sendable {
         self.limit = limit
     }
 
-    /// The log of one session: 5 lines of a kind in ten minutes, which show what happens and to whom, however many
-    /// sessions there are.
+    /// The log of one session: 5 lines of a kind in ten minutes, enough to show what happens to which session, even
+    /// with many sessions.
     static func ofSession(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
         LimitedLog(logger, LineLimit(lineCount: 5, period: .seconds(600)), now: now)
     }
 
-    /// The log of a server, with those of its connections: 100 lines of a kind in ten seconds, which a disk and a
-    /// reader stand.
+    /// The log of a server and its connections: 100 lines of a kind in ten seconds, which a disk and a reader can take.
     package static func ofServer(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
         LimitedLog(logger, LineLimit(lineCount: 100, period: .seconds(10)), now: now)
     }
 
-    /// Writes one line that says how many lines of each kind were left out and not told of, if any were.
+    /// Writes one line with the number of left-out lines of each kind that were not reported yet, if there are any.
     func logLeftOutCounts() {
         let leftOut = limit.withLockedValue { $0.takeLeftOut() }
         if leftOut.isEmpty { return }

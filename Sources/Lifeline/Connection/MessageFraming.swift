@@ -2,11 +2,11 @@ package import LifelineCore
 package import LifelineMessages
 package import LifelineTransport
 
-/// A framing that a peer speaks instead of delimited messages.
+/// A framing that a peer uses instead of delimited messages.
 package struct MessageFraming: Sendable {
-    /// The most bytes that the head of a frame of the peer's takes on the wire.
+    /// The most bytes that the head of a peer's frame takes on the wire.
     let maximumHeadLength: Int
-    /// Makes the layer that speaks it.
+    /// Makes the layer that reads and writes this framing.
     let layer: @Sendable (_ maximumFrameLength: Int) -> any ChannelLayer
 
     package init(
@@ -18,19 +18,19 @@ package struct MessageFraming: Sendable {
     }
 }
 
-/// A message that has bytes in its frame which the frame limit does not count.
+/// A message whose frame has bytes that the frame limit does not count.
 package protocol CarriedMessage: SendableMetatype {
-    /// The most of them.
+    /// The largest number of uncounted bytes.
     static var maximumUncountedLength: Int { get }
-    /// How many a frame's payload has.
+    /// Returns the number of uncounted bytes in a frame's payload.
     static func uncountedLength(in payload: UnsafeRawBufferPointer) -> Int
 }
 
 /// A message that is carried by a framing of its own.
 package protocol FramedMessage: CarriedMessage {
-    /// Returns the framing of connections that receive the one type and send the other.
+    /// Returns the framing of connections that receive one type and send the other.
     ///
-    /// - Throws: `ConnectionError` `invalidConfiguration`, if no framing has both.
+    /// - Throws: `ConnectionError` `invalidConfiguration`, if no framing carries both.
     static func framing(
         receiving: any DelimitedMessage.Type,
         sending: any DelimitedMessage.Type
@@ -38,7 +38,7 @@ package protocol FramedMessage: CarriedMessage {
 }
 
 extension WebSocketMessage: CarriedMessage {
-    /// Its kind.
+    /// One byte for the kind of message.
     package static var maximumUncountedLength: Int { 1 }
     package static func uncountedLength(in payload: UnsafeRawBufferPointer) -> Int { min(payload.count, 1) }
 }

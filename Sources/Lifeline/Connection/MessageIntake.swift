@@ -1,21 +1,21 @@
 package import LifelineCore
 
-/// How a connection came to bring no more messages.
+/// The reason why a connection brings no more messages.
 package enum InputEndReason: Sendable {
-    /// Its input ended in order, and why.
+    /// The input ended in order, for this reason.
     case regular(ConnectionError)
-    /// It failed.
+    /// The connection failed.
     case failed(ConnectionError)
 }
 
 /// Takes messages out of those that arrive on a connection, on its event loop, before they are handed on.
 package protocol MessageIntake<Message>: AnyObject, Sendable {
     associatedtype Message: Sendable
-    /// A connection begins; the one before has ended.
+    /// A new connection begins; the previous one has ended.
     func connectionBegan()
-    /// Consumes the message, which had so many bytes on the wire. Returns false to have it handed on.
+    /// Consumes a message with its length on the wire. Returns false to pass it on.
     func consume(_ message: Message, byteCount: Int) -> Bool
-    /// All messages that came together were offered to `consume`.
+    /// All messages of one read were offered to `consume`.
     func batchEnded()
     /// No more messages come on this connection.
     func inputEnded(_ end: InputEndReason)

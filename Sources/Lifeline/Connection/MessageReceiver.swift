@@ -2,23 +2,24 @@ internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineTransport
 
-/// Decodes the frames of one connection on its event loop and hands the messages of each read on together. Pings are
-/// answered, and they and their answers taken out, once a batch: without heartbeat messages no frame costs more.
+/// Decodes the frames of one connection on its event loop and passes on the messages of each read together. Pings are
+/// answered, and removed together with their answers, once per batch, so that connections without heartbeat messages
+/// pay nothing for it.
 struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
     typealias Received = Sink.Message
 
-    /// What a message takes besides its bytes, roughly: its value and its storage's header. Without it, a peer that
-    /// sends empty messages could fill the queue with a hundred times what is counted.
+    /// The approximate memory of a message besides its bytes: its value and the header of its storage. Without it, a
+    /// peer that sends empty messages could fill the queue with a hundred times the counted size.
     private static var overheadPerMessage: Int { 64 }
 
-    /// Where the messages go.
+    /// The receiver of the messages.
     let inbox: Sink
     private let decodingOptions: DecodingOptions
     private let heartbeat: HeartbeatFrames<Received>?
     private let intake: (any MessageIntake<Received>)?
     private var batch: [Received] = []
     private var cost = 0
-    /// What each message of the batch costs, where an intake may take some out.
+    /// The cost of each message in the batch, if an intake may take some out.
     private var costs: [Int] = []
     private var replies: Result<[UInt8], ConnectionError> = .success([])
 
@@ -34,7 +35,7 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
         intake?.connectionBegan()
     }
 
-    /// Messages go into a queue of the receiver's own.
+    /// Makes a receiver with its own queue for messages.
     init<Message: DelimitedMessage>(
         configuration: ConnectionConfiguration,
         heartbeat: HeartbeatMessages<Message, some DelimitedMessage>?
@@ -47,26 +48,26 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
 
     var inboxByteCount: Int { inbox.waitingCost }
 
-    /// 32 KiB. The messages of a read of 128 KiB took some 400 KiB, which glibc gave back to the kernel each time they
-    /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs in place of
-    /// 0.48. Each further part costs what waking the task that takes its messages does, some 10,000 instructions.
+    /// 32 KiB. The messages of a read of 128 KiB took some 400 KiB, which glibc returned to the kernel each time they
+    /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs instead of
+    /// 0.48. Each further part costs one wake-up of the receiving task, some 10,000 instructions.
     ///
-    /// 128 KiB where an intake takes messages, which keeps none of them.
+    /// 128 KiB with an intake, which keeps no messages.
     ///
-    /// And 1,024 frames: frames of a byte or two cost as much as any others.
+    /// 1,024 frames, because frames of a byte or two cost as much as others.
     var partLimit: PartLimit { PartLimit(byteCount: intake == nil ? 32 << 10 : 128 << 10, frameCount: 1024) }
 
     mutating func receive(_ run: FrameRun) throws {
-        // Of a few there is nothing to gain, and this is generic code.
+        // Reserving gains nothing for a few messages, and this is generic code.
         if run.count > 4 { batch.reserveCapacity(batch.count + run.count) }
-        // Prefixes included, so that nobody goes through the frames for it.
+        // Includes the prefixes, so that the frames need not be visited for it.
         if intake == nil { cost += run.byteCount + run.count * Self.overheadPerMessage }
         try run.withPayloads { try decode($0) }
     }
 
     private mutating func decode(_ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>) throws(MessageError) {
         let before = batch.count
-        // Also where it throws: of those that were decoded until then.
+        // Also on a throw, for the messages that were decoded until then.
         defer {
             precondition(
                 0...payloads.count ~= batch.count - before,
@@ -108,7 +109,7 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
         inbox.finish(throwing: error)
     }
 
-    /// Lets the intake have what it takes, with its cost: nothing of that waits in the sink.
+    /// Offers the batch to the intake. Messages that it takes, and their cost, do not reach the sink.
     private mutating func takeMessages(_ intake: any MessageIntake<Received>) {
         var kept = 0
         for index in batch.indices {
@@ -124,8 +125,8 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
         intake.batchEnded()
     }
 
-    /// Takes the heartbeat's messages out of the batch and answers pings. Their cost remains in the batch's, which
-    /// lasts until the consumer takes it.
+    /// Takes the heartbeat's messages out of the batch and answers pings. The batch's cost still includes them, until
+    /// the consumer takes the batch.
     private mutating func takeHeartbeats(_ heartbeat: HeartbeatFrames<Received>) {
         var kept = 0
         do throws(ConnectionError) {
@@ -144,11 +145,11 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
     }
 }
 
-/// Heartbeat messages as frames, for a receiver that need not know the type of what is sent.
+/// Heartbeat messages as frames, for a receiver that need not know the type of sent messages.
 private struct HeartbeatFrames<Received: DelimitedMessage>: Sendable {
-    /// Makes a ping; nil when this side does not ask.
+    /// Makes a ping; nil when this side sends no pings.
     let ping: (@Sendable (UInt64) throws(ConnectionError) -> [UInt8])?
-    /// Whether a message is the heartbeat's. The answer to a ping is added to the bytes.
+    /// Returns whether a message belongs to the heartbeat. Appends the answer to a ping to the bytes.
     let isHeartbeat: @Sendable (Received, inout [UInt8]) throws(ConnectionError) -> Bool
 
     init<Sent>(_ messages: HeartbeatMessages<Received, Sent>, _ configuration: ConnectionConfiguration) {

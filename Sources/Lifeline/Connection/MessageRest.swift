@@ -1,15 +1,16 @@
 internal import LifelineTransport
 public import Synchronization
 
-/// The rest of the batch that a loop over single messages has begun. It belongs to the connection, and not to the
-/// loop, so that a loop which is left loses nothing.
+/// The rest of the batch that a loop over single messages has begun. It belongs to the connection and not to the loop,
+/// so that leaving the loop loses no message.
 ///
-/// Inlinable, so that messages are handed out by code for their very type: what is generic took 200 ns more for each.
+/// Inlinable, so that the code that hands out messages is specialized for their type: generic code took 200 ns more for
+/// each.
 @usableFromInline final class MessageRest<Element: Sendable>: Sendable {
     @usableFromInline struct State: Sendable {
         @usableFromInline var messages: [Element] = []
-        /// Turned around at the first one: when the next is the last, taking it moves no other, and leaves it with one
-        /// owner.
+        /// The batch is reversed at its first message. Then the next message is the last element: taking it moves no
+        /// other message, and leaves it with one owner.
         @usableFromInline var isReversed = false
 
         init() {}
@@ -48,24 +49,23 @@ extension MessageRest: BatchRest {
     }
 }
 
-/// What a loop takes messages from.
+/// A source of messages for a loop.
 @usableFromInline protocol MessageSource {
     associatedtype Element: Sendable
     var rest: MessageRest<Element> { get }
 
-    /// Sees to it that there is something in `rest`, if anything has arrived; tells whether there is.
+    /// Fills `rest` with arrived messages, if there are any. Returns whether `rest` has messages.
     func fill() -> Bool
-    /// The rest of a batch, or the next one; empty when there is none now.
+    /// Returns the rest of a batch, or the next batch; empty when there is none now.
     func takeBatch() -> [Element]
-    /// Waits until something has arrived; tells whether it has, which is false at the end.
+    /// Waits until messages have arrived. Returns false at the end.
     nonisolated(nonsending) func wait() async throws -> Bool
 }
 
-/// Inlined into the loop, so that Swift makes sure of the executor only after `wait`: to do so for each message takes
-/// 60 ns where the loop's task prefers an executor, as handlers do, and as much for each function that a batch comes
-/// through.
+/// Inlined into the loop, so that Swift checks the executor only after `wait`. A check for each message takes 60 ns
+/// when the loop's task prefers an executor, as handlers do, and as much again for each function on the way of a batch.
 extension MessageSource {
-    /// The next message: what is left, or the first one after waiting for more; nil at the end.
+    /// Returns the next message, from the rest or after waiting for more; nil at the end.
     @inlinable @inline(__always) func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
         while true {
             try Task.checkCancellation()
@@ -75,7 +75,7 @@ extension MessageSource {
         }
     }
 
-    /// What is left of a batch, or the next one; nil at the end.
+    /// Returns the rest of a batch, or the next batch; nil at the end.
     @inlinable @inline(__always) func nextBatch(isolation actor: isolated (any Actor)?) async throws -> [Element]? {
         while true {
             try Task.checkCancellation()

@@ -4,10 +4,11 @@ internal import LifelineTransport
 
 /// The messages that arrive on a connection, in order.
 ///
-/// It ends when the peer has ended its side after a whole message. It throws `ConnectionError` when the connection
-/// fails, after all messages that came before; and `CancellationError` when the task that iterates is cancelled.
+/// The sequence ends when the peer has ended its side after a whole message. It throws `ConnectionError` when the
+/// connection fails, after all messages that arrived before; and `CancellationError` when the task that iterates is
+/// cancelled.
 ///
-/// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. Iteration
+/// One task may iterate at a time. Leaving a loop loses no message: the next loop goes on where it stopped. Iteration
 /// suspends only when all messages that have arrived are used up.
 public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendable {
     private let inbox: BatchQueue<Element>
@@ -22,7 +23,7 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
     /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
     public var batches: Batches { Batches(base: self) }
 
-    /// Starts, or goes on, with the next message.
+    /// Starts, or continues, with the next message.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: self) }
 
     /// Hands out one message at a time.
@@ -45,7 +46,8 @@ public struct MessageSequence<Element: DelimitedMessage>: AsyncSequence, Sendabl
     public struct Batches: AsyncSequence, Sendable {
         @usableFromInline let base: MessageSequence
 
-        /// Starts, or goes on, with the next batch; with the rest of one that a loop over single messages began.
+        /// Starts, or continues, with the next batch, or with the rest of the batch that a loop over single messages
+        /// began.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base) }
 
         /// Hands out one batch at a time.

@@ -2,20 +2,20 @@ internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineTransport
 
-/// Where the messages of a connection go. Called on its event loop, one call at a time.
+/// Receives the messages of a connection. Called on its event loop, one call at a time.
 protocol MessageSink: Sendable {
     associatedtype Message: DelimitedMessage
-    /// Takes messages out before `receive`; nil: nobody does.
+    /// Takes messages out before `receive`; nil if nothing does.
     var intake: (any MessageIntake<Message>)? { get }
-    /// Messages have come together. Tells whether to read on.
+    /// Receives the messages of one read. Returns whether to read on.
     ///
-    /// - Parameter cost: what they count for in the queue where they wait.
+    /// - Parameter cost: the size of the messages in the queue where they wait.
     func receive(_ messages: [Message], cost: Int) -> ReadDemand
     /// The cost of the messages that wait, in the units of the water marks.
     var waitingCost: Int { get }
     /// A ping is about to be sent.
     func pingWillBeSent(number: UInt64)
-    /// No more messages come: in order when `error` is nil.
+    /// Notes that no more messages come. The end was in order when `error` is nil.
     func finish(throwing error: ConnectionError?)
 }
 

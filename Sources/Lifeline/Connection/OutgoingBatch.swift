@@ -2,21 +2,21 @@ internal import LifelineCore
 public import LifelineMessages
 internal import LifelineTransport
 
-/// Frames that are gathered, and offered to the connection together: one lock for all of them, and not one each.
+/// Gathers frames and offers them to the connection together, with one lock for all of them.
 @usableFromInline struct OutgoingBatch {
     @usableFromInline let outlet: FrameOutlet
     @usableFromInline let byteLimit: Int
     private let expectedCount: Int
     @usableFromInline var frames: [UInt8] = []
     @usableFromInline var frameCount = 0
-    /// Where the frame is in line that was not gathered, since it is long or alone.
+    /// The place in line of a frame that was not gathered, because it is long or alone.
     private var pending: PendingSend?
-    /// How many messages were accepted.
+    /// The number of accepted messages.
     private(set) var acceptedCount = 0
 
     /// - Parameters:
-    ///   - byteLimit: how many bytes are gathered before they are offered.
-    ///   - expectedCount: how many messages there are at least.
+    ///   - byteLimit: the number of bytes to gather before they are offered.
+    ///   - expectedCount: the smallest number of messages.
     init(outlet: FrameOutlet, byteLimit: Int, expectedCount: Int) {
         self.outlet = outlet
         self.byteLimit = byteLimit
@@ -26,18 +26,18 @@ internal import LifelineTransport
     /// Whether to `send()` now.
     @usableFromInline var isFull: Bool { frames.count >= byteLimit || pending != nil }
 
-    /// Takes the frames of messages that lie side by side in memory, as many as fit; one that is long alone. Called
-    /// when nothing waits to be sent. It copies no message, as iterating would.
+    /// Takes the frames of as many adjacent messages in memory as fit; a long one alone. Called when nothing waits to
+    /// be sent. Unlike iterating, it copies no message.
     ///
-    /// - Parameter index: of the first; afterwards that behind those that were taken.
-    /// - Throws: as `take(_:)` does, and what encoding throws. Those before that message are taken.
+    /// - Parameter index: the index of the first message; afterwards that of the first message not taken.
+    /// - Throws: as `take(_:)` and encoding do. The messages before the failed one are taken.
     @inlinable mutating func takeFrames<Sent: DelimitedMessage>(
         of messages: UnsafeBufferPointer<Sent>,
         from index: inout Int
     ) throws {
         let outlet = outlet
         if index == messages.count - 1 {
-            // Alone, it need not be gathered.
+            // A single message need not be gathered.
             try Sent.withDelimitedBytes(of: messages.baseAddress.unsafelyUnwrapped + index, partial: false) { frame in
                 try outlet.check(frame)
                 try offer(frame)
@@ -55,7 +55,7 @@ internal import LifelineTransport
                     let message = messages.baseAddress.unsafelyUnwrapped + index
                     let frameLength: Int? = try Sent.withDelimitedBytes(of: message, partial: false) { frame in
                         if frame.count > rest.count {
-                            // Long ones need not be encoded again where nothing stands before them.
+                            // A long message need not be encoded again when no message stands before it.
                             if index == first, try take(frame) { index += 1 }
                             return nil
                         }
@@ -77,12 +77,11 @@ internal import LifelineTransport
         if let failure { throw failure }
     }
 
-    /// Takes a frame, if it fits. One that is long is offered at once, so that it is copied once: when nothing was
-    /// gathered before it.
+    /// Takes a frame, if it fits. A long frame is offered at once when nothing was gathered before it, so that it is
+    /// copied only once.
     ///
-    /// - Returns: whether it was taken; else it is to be brought again after `send()`.
-    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any
-    ///   more.
+    /// - Returns: whether the frame was taken; if not, offer it again after `send()`.
+    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes no more frames.
     @usableFromInline mutating func take(_ frame: UnsafeRawBufferPointer) throws -> Bool {
         try outlet.check(frame)
         if frame.count >= byteLimit {
@@ -104,10 +103,10 @@ internal import LifelineTransport
         if pending == nil { acceptedCount += 1 }
     }
 
-    /// Returns when what was taken is accepted.
+    /// Sends the taken frames. Returns when they are accepted.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled, `ConnectionError` when the connection takes nothing
-    ///   any more: nothing of it was accepted then.
+    /// - Throws: `CancellationError` when the task is cancelled, `ConnectionError` when the connection takes no more
+    ///   frames. In both cases none of them was accepted.
     @usableFromInline nonisolated(nonsending) mutating func send() async throws {
         if let pending = pending.take() {
             try await outlet.transport.wait(for: pending)
@@ -116,7 +115,7 @@ internal import LifelineTransport
         guard frameCount > 0 else { return }
         try Task.checkCancellation()
         if let pending = try frames.withUnsafeBytes({ try outlet.transport.offer($0, count: frameCount) }) {
-            // The queue has them.
+            // The queue has the frames.
             frames = []
             try await outlet.transport.wait(for: pending)
         }

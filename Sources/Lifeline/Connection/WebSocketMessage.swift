@@ -1,13 +1,14 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// A message of a WebSocket, as a browser sees it: for peers that send texts, or anything else than delimited protobuf.
+/// A message of a WebSocket, as a browser sees it: for peers that send texts, or anything other than delimited
+/// protobuf.
 ///
-/// A connection, client or server that receives or sends this type has each WebSocket message as one message. With
+/// A connection, client or server that receives or sends this type treats each WebSocket message as one message. With
 /// every other type, binary messages carry a stream of delimited messages, and texts are refused.
 ///
-/// It is for endpoints `ws` and `wss`. Elsewhere it is a delimited message like others: a byte, 1 for text and 2 for
-/// binary, and the content.
+/// The type is for endpoints `ws` and `wss`. On other endpoints it is a delimited message: a byte (1 for text, 2 for
+/// binary) and the content.
 public enum WebSocketMessage: Sendable, Hashable {
     /// A text.
     case text(String)
@@ -16,9 +17,9 @@ public enum WebSocketMessage: Sendable, Hashable {
 }
 
 extension WebSocketMessage: DelimitedMessage {
-    /// Takes the kind and the content.
+    /// Reads the kind and the content.
     ///
-    /// - Throws: `MessageError` when they are none.
+    /// - Throws: `MessageError` when the bytes are not such a message.
     public init(
         serializedBytes: UnsafeRawBufferPointer,
         partial: Bool = false,
@@ -40,7 +41,7 @@ extension WebSocketMessage: DelimitedMessage {
         }
     }
 
-    /// Calls `body` with the kind and the content behind their length.
+    /// Calls `body` with the length, the kind and the content.
     public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result

@@ -4,17 +4,17 @@ internal import LifelineTransport
 
 /// Connects to a server and runs `body` with the connection.
 ///
-/// A name with several addresses is tried in the way of RFC 8305 (happy eyeballs). When `body` returns, everything that
-/// `send` accepted is written, this side is ended, and the peer's end is awaited for `closeTimeout` at most; messages
-/// that come meanwhile are dropped. When `body` throws or the task is cancelled, the connection is cut at once; over
-/// TCP the peer sees a reset, so that it cannot take the cut for a regular end.
+/// The addresses of a name are tried as RFC 8305 (happy eyeballs) describes. When `body` returns, everything that
+/// `send` accepted is written, this side ends, and the call waits for at most `closeTimeout` until the peer ends its
+/// side; messages that arrive meanwhile are dropped. When `body` throws or the task is cancelled, the connection is cut
+/// at once. Over TCP the peer sees a reset, which it cannot mistake for a regular end.
 ///
-/// One call makes one connection: nothing reconnects.
+/// One call makes one connection. It never reconnects.
 ///
-/// - Parameter heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach `body`. With
-///   nil, the kernel's keepalive watches the peer.
-/// - Throws: `ConnectionError` when connecting fails, when the connection failed and `body` returned all the same, or
-///   when accepted messages could not be written; what `body` throws; `CancellationError`.
+/// - Parameter heartbeat: the messages that ask the peer for a sign of life, and answer such a request; they do not
+///   reach `body`. With nil, the kernel's keepalive watches the peer.
+/// - Throws: `ConnectionError` when connecting fails, when the connection failed although `body` returned, or when
+///   accepted messages could not be written; what `body` throws; `CancellationError`.
 public nonisolated(nonsending) func withConnection<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(
     to endpoint: Endpoint,
     configuration: ConnectionConfiguration = ConnectionConfiguration(),

@@ -3,30 +3,30 @@ public import LifelineMessages
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// A connection whose frames a `FrameHandler` takes. It may be used, and kept, on any thread.
+/// A connection whose frames a `FrameHandler` takes. Any thread may use and keep it.
 public struct FrameConnection: Sendable {
-    /// This side's end.
+    /// The endpoint of this side.
     public var localEndpoint: Endpoint { transport.localEndpoint }
 
-    /// The peer's end; on a server's Unix socket, whose clients have no name, the socket itself.
+    /// The endpoint of the peer; on a server's Unix socket, whose clients have no name, the socket itself.
     public var remoteEndpoint: Endpoint { transport.remoteEndpoint }
 
-    /// The application protocol that the two sides have agreed on over TLS (ALPN); nil when there is none.
+    /// The application protocol that the two sides have agreed on over TLS (ALPN); nil when they agreed on none.
     public var applicationProtocol: String? { transport.applicationProtocol }
 
-    /// What was agreed on when the WebSocket was opened; nil on a connection that is none.
+    /// The result of opening the WebSocket; nil on other connections.
     public var webSocket: WebSocketOpening? { transport.webSocket }
 
     let transport: any TransportConnection
     let inputEnded: Latch<ConnectionError?>
     let encoder: FrameEncoder
 
-    /// Sends a frame with a copy of `payload`: accepted frames are written before a graceful close, in the order of the
-    /// calls.
+    /// Sends a frame with a copy of `payload`. Accepted frames are written in the order of the calls, before a graceful
+    /// close.
     ///
     /// - Throws: `ConnectionError` `sendQueueFull` while the bytes that the peer has not made room for are over
     ///   `ConnectionConfiguration.outboundWaterMarks`: see `waitForRoom()`. `messageRefused` when the payload is over
-    ///   the limit; `sendingFinished` when the connection is closing; or why it has failed.
+    ///   the limit; `sendingFinished` when the connection is closing; or the reason for which it has failed.
     public func send(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
         do throws(FramingError) {
             try encoder.checkPayload(ofLength: payload.count)
@@ -45,7 +45,8 @@ public struct FrameConnection: Sendable {
         try sent.get()
     }
 
-    /// Sends a message. Throws as `send(_:)` of a payload does; `messageRefused` also when it cannot be encoded.
+    /// Sends a message. Throws as `send(_:)` of a payload does, and `messageRefused` when the message cannot be
+    /// encoded.
     public func send(_ message: some DelimitedMessage) throws(ConnectionError) {
         do {
             try message.withDelimitedBytes(partial: false) { frame in
@@ -59,7 +60,7 @@ public struct FrameConnection: Sendable {
         }
     }
 
-    /// Waits until there is room to send; another sender may be quicker to use it.
+    /// Waits until there is room to send. Another sender may use the room first.
     ///
     /// - Throws: `ConnectionError` when nothing can be sent any more. `CancellationError` when the task is cancelled.
     public nonisolated(nonsending) func waitForRoom() async throws {
@@ -91,7 +92,7 @@ public struct FrameConnection: Sendable {
 extension FrameWriter {
     /// Writes a message as a frame.
     ///
-    /// - Throws: as `write(_:)` of a payload; `messageRefused` also when it cannot be encoded.
+    /// - Throws: as `write(_:)` of a payload does, and `messageRefused` when the message cannot be encoded.
     public mutating func write(_ message: some DelimitedMessage) throws(ConnectionError) {
         do {
             try message.withDelimitedBytes(partial: false) { frame in

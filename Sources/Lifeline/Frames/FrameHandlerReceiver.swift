@@ -3,9 +3,9 @@ internal import LifelineMessages
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// Has a connection's frames handled on its loop, by a handler that lives as long as frames may come.
+/// Passes a connection's frames to a handler on its loop. The handler lives as long as frames may come.
 final class FrameHandlerReceiver<Handler: FrameHandler & ~Copyable>: FrameReceiver {
-    /// Opens when no more frames come: with the reason, when the connection has failed.
+    /// Opens when no more frames come; with the reason if the connection has failed.
     let inbox = Latch<ConnectionError?>()
     let replies: ReplyBuffer
     private let maximumFrameLength: Int
@@ -32,10 +32,10 @@ final class FrameHandlerReceiver<Handler: FrameHandler & ~Copyable>: FrameReceiv
 
     func receive(_ run: FrameRun) throws {
         do {
-            // Replies are mostly as long as what they answer.
+            // Replies are mostly as long as the frames that they answer.
             try replies.write(expecting: run.byteCount) { try handler?.received(run, &$0) }
         } catch let error as ConnectionError where error.code == .sendingFinished && !replies.isOpen {
-            // No failure, and no fault of the handler's: this side has just ended.
+            // Neither a failure nor the handler's fault: this side has just ended.
         } catch let error as ConnectionError {
             throw error
         } catch let error as MessageError {
@@ -55,7 +55,7 @@ final class FrameHandlerReceiver<Handler: FrameHandler & ~Copyable>: FrameReceiv
         inbox.open(with: error)
     }
 
-    // It is all in the replies.
+    // All answers are in the replies.
     var answersPings: Bool { false }
     func finishBatch() -> ReadDemand { .more }
     func takeReplies() -> [UInt8] { [] }

@@ -1,16 +1,15 @@
 public import LifelineCore
 internal import LifelineTransport
 
-/// Connects to a server, has `makeHandler`'s handler take the frames that come, and runs `body` with the connection.
+/// Connects to a server, passes received frames to a handler, and runs `body` with the connection.
 ///
-/// How it connects, and how it closes when `body` returns or throws, is as `withConnection` does it; `heartbeat`
-/// messages there are none. When no more frames come, `body` is not told but by `FrameConnection.waitUntilEnded()` and
-/// the handler.
+/// It connects and closes as `withConnection` does, but has no heartbeat messages. `body` learns that no more frames
+/// come from `FrameConnection.waitUntilEnded()` or from the handler.
 ///
-/// - Parameter makeHandler: called once, on the connection's event loop, when the connection stands and nothing was
+/// - Parameter makeHandler: called once, on the connection's event loop, when the connection is open and before it is
 ///   read.
-/// - Throws: `ConnectionError` when connecting fails, when the connection failed and `body` returned all the same, or
-///   when what was accepted could not be written; what `body` throws; `CancellationError`.
+/// - Throws: `ConnectionError` when connecting fails, when the connection failed although `body` returned, or when
+///   accepted frames could not be written; what `body` throws; `CancellationError`.
 public nonisolated(nonsending) func withFrameConnection<Handler: FrameHandler & ~Copyable, Result>(
     to endpoint: Endpoint,
     configuration: ConnectionConfiguration = ConnectionConfiguration(),

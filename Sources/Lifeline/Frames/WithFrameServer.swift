@@ -4,19 +4,20 @@ internal import LifelineTransport
 public import Logging
 
 extension Server {
-    /// Makes a server that has a handler of its own take the frames of each connection. It does nothing until it is
-    /// run.
+    /// Makes a server that passes the frames of each connection to that connection's handler. It does nothing until it
+    /// is run.
     ///
-    /// When a peer has ended its side, what was accepted is written, and its connection is closed. A handler that
-    /// throws has its connection cut; the error and the peer are logged.
+    /// When a peer has ended its side, accepted frames are written, and the connection is closed. When a handler
+    /// throws, its connection is cut, and the error and the peer are logged.
     ///
-    /// When the server shuts down, by `ServerConfiguration.shutdownOrder`, either handlers' input ends with what has
-    /// come, and their connections are closed gracefully (what other threads have sent until then goes out, and no
-    /// more); or this side ends first, and handlers go on, without being able to answer, until the peers end theirs.
+    /// `ServerConfiguration.shutdownOrder` decides how the server shuts down. Either the handlers' input ends after the
+    /// frames that have arrived, and the connections are closed gracefully: frames that other threads have sent until
+    /// then go out, and no more. Or this side ends first, and handlers go on, without being able to answer, until the
+    /// peers end their sides.
     ///
     /// - Parameters:
-    ///   - logger: gets what happens to single connections.
-    ///   - makeHandler: called for each connection, on its event loop, when it stands and nothing was read.
+    ///   - logger: receives the events of single connections.
+    ///   - makeHandler: called for each connection, on its event loop, when it is open and before it is read.
     public convenience init<Handler: FrameHandler & ~Copyable>(
         listeningOn endpoint: Endpoint,
         configuration: ServerConfiguration = ServerConfiguration(),
@@ -41,11 +42,11 @@ extension Server {
     }
 }
 
-/// Runs a server of frames, and `body` with it once it listens;
-/// `Server.init(listeningOn:configuration:logger:frameHandler:)` says what it does.
+/// Runs a server of frames, and `body` with it once it listens. See
+/// `Server.init(listeningOn:configuration:logger:frameHandler:)`.
 ///
 /// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
-/// says; when it throws or the task is cancelled, connections are cut.
+/// does; when it throws or the task is cancelled, connections are cut.
 ///
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
 public nonisolated(nonsending) func withFrameServer<Handler: FrameHandler & ~Copyable, Result>(

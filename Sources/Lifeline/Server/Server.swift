@@ -6,24 +6,23 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import ServiceLifecycle
 
-/// A server of connections: listens on an endpoint, and runs a handler for each connection, each in a task of its own.
+/// A server of connections: listens on an endpoint, and runs a handler for each connection, in its own task.
 ///
-/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown
-/// drains it:
+/// `run()` drives it. Run it in a `ServiceGroup` of swift-service-lifecycle: graceful shutdown drains the server.
 ///
 ///     let server = Server(listeningOn: endpoint, receiving: Request.self, sending: Reply.self) { connection in
 ///         for try await request in connection.messages { try await connection.send(answer(to: request)) }
 ///     }
 ///     try await ServiceGroup(services: [server], gracefulShutdownSignals: [.sigterm], logger: logger).run()
 ///
-/// `withServer` runs one for as long as a function takes, and `withFrameServer` one for frames.
+/// `withServer` runs a server for the duration of a function, and `withFrameServer` a server of frames.
 ///
 /// Connections are spread over the process's event loops, one a core. When the handler returns, its connection is
 /// closed gracefully, as `withConnection` does; when it throws, the connection is cut, and the error and the peer are
 /// logged. Other connections go on either way.
 ///
-/// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
-/// answers is not.
+/// The file of a Unix socket is removed at the end. A file that a killed server left behind is replaced; a file on
+/// which a server answers is not.
 public final class Server: Sendable {
     let lifecycle: ServerLifecycle
     private let certificates = NIOLockedValueBox<ServerCertificates?>(nil)
@@ -33,12 +32,12 @@ public final class Server: Sendable {
     /// Makes a server that does nothing until it is run.
     ///
     /// - Parameters:
-    ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler.
-    ///     With nil, the kernel's keepalive watches the peer (on a WebSocket, its pings do).
-    ///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed, and
-    ///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were:
-    ///     `notice`; handshakes that failed: `info`. Of lines with one message, 100 in ten seconds are written; how
-    ///     many were left out, the next one says, or a line at the end.
+    ///   - heartbeat: the messages that ask the peer for a sign of life, and answer such a request; they do not reach
+    ///     the handler. With nil, the kernel's keepalive watches the peer (on a WebSocket, its pings do).
+    ///   - logger: receives the events of single connections. Errors of `accept` are logged at `error`; failed
+    ///     connections, and certificates that cannot be reloaded, at `warning`; the connection limit, and reloaded
+    ///     certificates, at `notice`; failed handshakes at `info`. At most 100 lines with the same message are written
+    ///     in ten seconds. The next such line, or a line at the end, has the number of left-out lines.
     ///   - handler: called for each connection.
     public convenience init<Received: DelimitedMessage, Sent: DelimitedMessage>(
         listeningOn endpoint: Endpoint,
@@ -49,7 +48,7 @@ public final class Server: Sendable {
         heartbeat: HeartbeatMessages<Received, Sent>? = nil,
         handler: @escaping @Sendable (Connection<Received, Sent>) async throws -> Void
     ) {
-        // Not the configuration, which each connection's task would have room for.
+        // Captures these and not the whole configuration, which would take room in each connection's task.
         let (encoder, marks) = (
             configuration.connection.encoder(for: Sent.self), configuration.connection.outboundWaterMarks
         )
@@ -115,9 +114,10 @@ public final class Server: Sendable {
         }
     }
 
-    /// Where the server listens, with the real port when 0 was asked for. Waits until it does.
+    /// The endpoint on which the server listens, with the real port when 0 was asked for. Waits until the server
+    /// listens.
     ///
-    /// - Throws: `ConnectionError`: why it does not listen, `closedLocally` when it was shut down before it was run.
+    /// - Throws: `ConnectionError` when it cannot listen; `closedLocally` when it was shut down before it was run.
     ///   `CancellationError`.
     public var boundEndpoint: Endpoint {
         get async throws { try await lifecycle.boundEndpoints[0] }
@@ -129,8 +129,8 @@ public final class Server: Sendable {
     /// graceful shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`.
     /// Cancelling cuts all connections at once, and cancels their handlers.
     ///
-    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut
-    /// down before returns at once.
+    /// Returns when all handlers have returned: a handler that ignores cancellation delays it. A server runs once. The
+    /// call returns at once when the server was shut down before.
     ///
     /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the
     ///   task is cancelled.
@@ -140,33 +140,34 @@ public final class Server: Sendable {
 
     /// Shuts the server down, within `gracePeriod`:
     ///
-    /// 1. It stops accepting.
-    /// 2. By `ServerConfiguration.shutdownOrder`, it ends the handlers' message sequences after what has arrived, or
-    /// this
-    ///    side of their connections after what was accepted. As long as this side is open, the peers' pings are
-    ///    answered.
-    /// 3. Each handler finishes and returns; what its connection has accepted is written, this side is ended, and what
-    ///    comes is read and dropped until the peer has ended its own, or `ConnectionConfiguration.closeTimeout` is
-    ///    over.
-    /// 4. What is left when the grace period is over is cut, with a reset, and its handler is cancelled.
+    /// 1. The server stops accepting.
+    /// 2. In the order of `ServerConfiguration.shutdownOrder`, it ends either the handlers' message sequences after the
+    ///    messages that have arrived, or this side of their connections after the messages that were accepted. As long
+    ///    as this side is open, it answers the peers' pings.
+    /// 3. Each handler finishes and returns. Messages that its connection has accepted are written, and this side ends.
+    ///    Received bytes are read and dropped until the peer has ended its side, or
+    ///    `ConnectionConfiguration.closeTimeout` is over.
+    /// 4. At the end of the grace period, connections that are left are cut with a reset, and their handlers are
+    ///    cancelled.
     ///
-    /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
-    /// the grace period, when its own is over earlier.
+    /// Returns when all handlers have returned, or the task is cancelled. A further call can only bring the end of the
+    /// grace period forward.
     public func shutdown(gracePeriod: Duration) async {
         await lifecycle.shutdown(gracePeriod: gracePeriod)
     }
 
-    /// Waits until the server has shut down. Use it as the body of a server that runs until its task is cancelled.
+    /// Waits until the server has shut down. Use it as the body of `withServer` for a server that runs until its task
+    /// is cancelled.
     ///
     /// - Throws: `CancellationError`.
     public func waitUntilShutDown() async throws {
         try await lifecycle.waitUntilShutDown()
     }
 
-    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
-    /// stand go on. A server without TLS has nothing to load, nor one that does not run yet.
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on. Open
+    /// connections go on. The call does nothing on a server without TLS, or one that does not run yet.
     ///
-    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in
+    /// - Throws: `ConnectionError` `invalidConfiguration` when the files cannot be used; those loaded before stay in
     ///   use.
     public func reloadCertificate() async throws(ConnectionError) {
         try await certificates.withLockedValue { $0 }?.reload()

@@ -5,7 +5,7 @@ internal import Logging
 extension ServerConfiguration {
     /// Returns the layers between the socket and the frames of connections accepted on `endpoint`.
     ///
-    /// - Throws: `ConnectionError`: what is configured cannot be.
+    /// - Throws: `ConnectionError` when the configuration cannot be used.
     func layers(
         on endpoint: Endpoint,
         carrying types: CarriedTypes,
@@ -32,7 +32,7 @@ extension ServerConfiguration {
         return layers
     }
 
-    /// Returns what the transport needs to know to listen for connections with `options`.
+    /// Returns the options for listening for connections with `options`.
     func listenerOptions(connection options: ConnectionOptions, logger: Logger) -> ListenerOptions {
         ListenerOptions(
             connection: options,

@@ -3,80 +3,79 @@ internal import LifelineTransport
 
 /// How a server behaves.
 public struct ServerConfiguration: Sendable {
-    /// How each connection behaves. Its `connectTimeout` bounds the handshakes of TLS and WebSocket, and its `tls`
-    /// plays no part.
+    /// The settings of each connection. `connectTimeout` bounds the handshakes of TLS and WebSocket; `tls` is ignored.
     public var connection = ConnectionConfiguration()
 
-    /// How many connections may be open at once; a connection counts until its handler has returned. Values below 1
-    /// count as 1. Default: 10,000, which the descriptor limits of a server allow (`ulimit -n`), and which take some
-    /// 50 MB while they are idle.
+    /// The largest number of open connections; a connection counts until its handler has returned. Values below 1 count
+    /// as 1. Default: 10,000, which the usual descriptor limits of a server allow (`ulimit -n`). That many idle
+    /// connections take some 50 MB.
     ///
-    /// At the limit, connections make way whose peers have said nothing, as `closesSilentConnections` has it. Where
-    /// there are none, accepting pauses: further clients wait in the kernel's backlog.
+    /// At the limit, connections whose peers have sent nothing are closed: see `closesSilentConnections`. If there are
+    /// none, accepting pauses, and further clients wait in the kernel's backlog.
     ///
-    /// A peer that says nothing has its place for as long as nobody else wants it. Where peers always have something to
-    /// say, give `ConnectionConfiguration.idleTimeout` a value as well, such as twice the heartbeat's interval; TLS and
-    /// WebSocket have `ConnectionConfiguration.connectTimeout` for their handshakes, sessions
+    /// A silent peer keeps its place until another client needs it. If peers always send something, set
+    /// `ConnectionConfiguration.idleTimeout` as well, for example to twice the heartbeat's interval. For handshakes,
+    /// TLS and WebSocket have `ConnectionConfiguration.connectTimeout`, and sessions have
     /// `SessionServerConfiguration.helloTimeout`.
     public var maximumConnections = 10_000
 
-    /// Whether a connection makes way for another one at the limit of `maximumConnections` when its peer has sent no
-    /// byte of a message yet, or, on a server of sessions, was not let in yet: the oldest one first. It fails with
-    /// `overloaded`. Default: true, or a peer that opens connections and says nothing would keep everybody else out.
-    /// Set it to false where peers only listen and send no heartbeats either.
+    /// Whether, at the limit of `maximumConnections`, a silent connection is closed to make room for a new one. A
+    /// connection is silent while its peer has sent no byte of a message, or, on a server of sessions, was not let in
+    /// yet. The oldest one is closed first, with `overloaded`. Default: true, because otherwise a peer could keep
+    /// everybody else out with connections that send nothing. Set it to false if peers only listen and send no
+    /// heartbeats.
     public var closesSilentConnections = true
 
-    /// How much memory the connections may take together, in bytes, for what they keep between reads and writes: frames
-    /// that have come in part, messages that wait for a handler which does not read, and what peers do not take. Over
-    /// it, the connections that have been idle for longest are closed with `overloaded`. Default: 256 MiB, a thousand
-    /// connections whose queues are full. Give a server with more connections that are slow, or with long messages,
-    /// more.
+    /// The number of bytes that all connections together may keep between reads and writes: incomplete frames, messages
+    /// that wait for a handler, and bytes that peers do not take. Above it, the connections that have been idle for
+    /// longest are closed with `overloaded`. Default: 256 MiB, a thousand connections with full queues. Raise it for
+    /// more slow connections, or for long messages.
     ///
     /// A connection that keeps less than 4 KiB is not counted; idle ones take about as much.
     public var memoryBudget = 256 << 20
 
-    /// How many clients the kernel holds that are not accepted yet. Default: 1,024; the system may cap it
+    /// How many clients that are not accepted yet the kernel holds. Default: 1,024; the system may cap it
     /// (`net.core.somaxconn`).
     public var backlog = 1024
 
-    /// How long the handlers may go on when the server shuts down by graceful shutdown, or by the end of the body of
-    /// `withServer` and the like. Default: 10 s, a third of what orchestrators usually give a process.
+    /// How long handlers may go on at a graceful shutdown, or after the body of `withServer` or a similar function has
+    /// returned. Default: 10 s, a third of what orchestrators usually give a process.
     public var shutdownGracePeriod = Duration.seconds(10)
 
-    /// The side that ends first when the server shuts down. Default: the handlers, since those that answer could not
-    /// any more once this side of their connections has ended.
+    /// The side that ends first when the server shuts down. Default: the handlers, because they cannot answer once this
+    /// side of their connections has ended.
     public var shutdownOrder = ShutdownOrder.handlersFirst
 
     /// Where handlers run. Default: on the event loop of their connection.
     public var handlerExecutor = HandlerExecutor.eventLoop
 
-    /// How TLS is spoken on an endpoint `tls` or `wss`, which need it. Default: nil.
+    /// The TLS settings for endpoints `tls` and `wss`, which need them. Default: nil.
     public var tls: TLSServerConfiguration?
 
-    /// Which requests for a WebSocket are taken, on endpoints `ws` and `wss`. Default: those for the endpoint's path,
-    /// from programs and from pages of the same host.
+    /// Which WebSocket requests are accepted, on endpoints `ws` and `wss`. Default: those for the endpoint's path, from
+    /// programs and from pages of the same host.
     public var webSocket = WebSocketServerConfiguration()
 
     /// Makes a configuration with the default values.
     public init() {}
 }
 
-/// Where a server runs its handlers, and the interceptors around them. It says nothing of a `FrameHandler`, which is
-/// always on its connection's loop, nor of the functions of a configuration, `authenticate` and the like.
+/// Where a server runs its handlers, and the interceptors around them. It affects neither a `FrameHandler`, which
+/// always runs on its connection's loop, nor functions of a configuration such as `authenticate`.
 public enum HandlerExecutor: Sendable {
-    /// On the thread that reads and writes the connection which the handler began with, and with it the actors that it
-    /// calls, unless they have executors of their own: an answer costs no switch between threads, which takes longer
-    /// than most handlers do. Nothing must block there, nor compute or send for milliseconds without a pause, such as
-    /// `Task.yield()`: all connections of the loop, their pings included, and new ones, wait meanwhile. A server has a
-    /// loop for each core.
+    /// On the thread that reads and writes the connection on which the handler began. Actors that it calls run there
+    /// too, unless they have their own executors. An answer then costs no switch between threads, which would take
+    /// longer than most handlers. Handlers must not block there, nor compute or send for milliseconds without a pause
+    /// such as `Task.yield()`, because all connections of the loop, their pings, and new connections wait meanwhile. A
+    /// server has a loop for each core.
     case eventLoop
-    /// On the threads that Swift has for tasks, one for each core. For handlers that compute for milliseconds at a
-    /// time, or block for as long; what blocks for longer needs a thread of its own.
+    /// On Swift's threads for tasks, one for each core. For handlers that compute or block for milliseconds at a time.
+    /// Work that blocks for longer needs its own thread.
     case globalPool
 
-    /// What runs the handlers of a connection; nil: whatever runs the task that begins them.
+    /// Returns the executor for the handlers of a connection; nil for the executor of the task that starts them.
     ///
-    /// - Parameter loop: what runs the connection's tasks on its event loop.
+    /// - Parameter loop: the executor of the connection's event loop.
     func executor(onLoop loop: (any TaskExecutor)?) -> (any TaskExecutor)? {
         switch self {
         case .eventLoop: loop
@@ -84,7 +83,7 @@ public enum HandlerExecutor: Sendable {
         }
     }
 
-    /// What runs the task that begins the handlers of a listener's connections.
+    /// Returns the executor of the task that starts the handlers of a listener's connections.
     func executor(of listener: any TransportListener) -> (any TaskExecutor)? {
         switch self {
         case .eventLoop: listener.executor
@@ -93,17 +92,17 @@ public enum HandlerExecutor: Sendable {
     }
 }
 
-/// Which side of its connections a server ends first when it shuts down. Delimited messages have no word for "no more
-/// of them, please": a peer learns it from the end of this side, after which nothing can be sent to it.
+/// The side of its connections that a server ends first when it shuts down. Delimited messages cannot ask a peer to
+/// stop sending. The peer learns it only from the end of this side, and then nothing more can be sent to it.
 public enum ShutdownOrder: Sendable {
-    /// The handlers' messages end with what has arrived. They send what they still have to, and return; then this side
-    /// ends, and what the peer has still sent is dropped until it ends its own. For protocols with answers: what was
-    /// not answered was not handled, and a peer can tell.
+    /// The handlers' messages end after those that have arrived. The handlers send their last messages and return. Then
+    /// this side ends, and later messages of the peer are dropped until the peer ends its side. For protocols with
+    /// answers: the peer knows that a message without an answer was not handled.
     case handlersFirst
 
-    /// This side ends at once, after what was accepted; sends fail with `sendingFinished` from then on. The messages go
-    /// on until the peer has ended its own side, as a `Client` does when it has written what it had accepted. Nothing
-    /// that was sent is lost as long as the handler takes it within the client's `ConnectionConfiguration.closeTimeout`
+    /// This side ends at once, after the messages that were accepted; later sends fail with `sendingFinished`. Messages
+    /// still arrive until the peer has ended its side, as a `Client` does after it has written all accepted messages.
+    /// No message is lost as long as the handler takes it within the client's `ConnectionConfiguration.closeTimeout`
     /// and the grace period. For handlers that only receive.
     case peersFirst
 }

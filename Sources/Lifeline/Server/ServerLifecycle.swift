@@ -4,11 +4,11 @@ internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 internal import ServiceLifecycle
 
-/// The life of a server as a service: it listens, and serves until it is shut down, once.
+/// The life of a server as a service: it listens, and serves until it is shut down. It runs once.
 final class ServerLifecycle: Sendable {
     private struct State {
         var isStarted = false
-        /// When the server cuts what is left of it; nil until a shutdown is requested.
+        /// The time at which the server cuts the remaining connections; nil until a shutdown is requested.
         var deadline: MonotonicTime?
     }
 
@@ -29,15 +29,13 @@ final class ServerLifecycle: Sendable {
 
     // MARK: Running
 
-    /// Listens, and serves until the server is shut down, gracefully by the group of services that it runs in or
-    /// otherwise, or the task is cancelled.
+    /// Listens, and serves until the server is shut down, by its service group or by a call, or the task is cancelled.
     ///
     /// - Parameters:
     ///   - listen: makes the listeners. They stop accepting when a shutdown is requested.
-    ///   - serve: accepts until the listeners have stopped, ends what has begun by `shutdownDeadline`, or at once when
-    ///     the task is
-    ///     cancelled, and returns when nothing is left.
-    /// - Throws: what `listen` throws; `alreadyRun` for a second time; `CancellationError`.
+    ///   - serve: accepts until the listeners have stopped, ends its connections by `shutdownDeadline`, or at once when
+    ///     the task is cancelled, and returns when none is left.
+    /// - Throws: what `listen` throws; `alreadyRun` for a second call; `CancellationError`.
     func run<Inbox: Sendable>(
         listen: nonisolated(nonsending) () async throws -> [any TransportListener<Inbox>],
         serve: nonisolated(nonsending) ([any TransportListener<Inbox>]) async -> Void
@@ -61,7 +59,7 @@ final class ServerLifecycle: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Runs `server`, whose life this is, and `body` from the time on when it listens. When `body` returns, the server
+    /// Runs `server`, which belongs to this lifecycle, and `body` once it listens. When `body` returns, the server
     /// shuts down with its grace period; when it throws or the task is cancelled, at once.
     nonisolated(nonsending) func withRunning<Server: Service, Result>(
         _ server: Server,
@@ -72,7 +70,7 @@ final class ServerLifecycle: Sendable {
         _ = try await boundEndpoints
         let result = try await body(server)
         await shutdown(gracePeriod: gracePeriod)
-        // It throws no more than that the task was cancelled, which `body` knew.
+        // It can only throw that the task was cancelled, which `body` has seen.
         try? await running
         return result
     }
@@ -96,23 +94,23 @@ final class ServerLifecycle: Sendable {
 
     // MARK: Listening
 
-    /// Where the server listens, with real ports. Waits until it does.
+    /// The endpoints on which the server listens, with real ports. Waits until it listens.
     ///
-    /// - Throws: why it does not listen; `CancellationError`.
+    /// - Throws: the reason for which it cannot listen; `CancellationError`.
     var boundEndpoints: [Endpoint] {
         get async throws { try await bound.wait().get() }
     }
 
     // MARK: Shutting down
 
-    /// Requests a shutdown, unless there was a request before with an earlier end of its grace period, and waits until
-    /// the server has shut down or the task is cancelled.
+    /// Requests a shutdown, unless an earlier request ends its grace period sooner, and waits until the server has shut
+    /// down or the task is cancelled.
     func shutdown(gracePeriod: Duration) async {
         requestShutdown(gracePeriod: gracePeriod)
         try? await waitUntilShutDown()
     }
 
-    /// Does not wait.
+    /// Requests a shutdown without waiting for it.
     func requestShutdown(gracePeriod: Duration) {
         let deadline = clock.now + gracePeriod.clamped(atLeast: .zero)
         let isStarted = state.withLockedValue { state in
@@ -139,7 +137,7 @@ final class ServerLifecycle: Sendable {
         (try? await shutdownRequest.wait()) != nil
     }
 
-    /// When the server cuts what is left of it; nil until a shutdown is requested.
+    /// The time at which the server cuts the remaining connections; nil until a shutdown is requested.
     var shutdownDeadline: MonotonicTime? { state.withLockedValue { $0.deadline } }
 
     /// Waits until `latch` is open, the grace period of the shutdown that was requested is over, or the task is

@@ -39,10 +39,10 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
         self.serve = serve
     }
 
-    /// Accepts connections, each with a task of its own, until the listener stops, and drains them then. Returns when
-    /// all handlers have.
+    /// Accepts connections, each with its own task, until the listener stops, and then drains them. Returns when all
+    /// handlers have returned.
     func run() async {
-        // Where handlers run on loops, a connection of the loop that accepts goes to its handler without a switch of
+        // When handlers run on event loops, a connection on the accepting loop reaches its handler without a switch of
         // threads.
         await withTaskExecutorPreference(handlerExecutor.executor(of: listener)) { await accept() }
     }
@@ -51,13 +51,13 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
         await withDiscardingTaskGroup { group in
             do {
                 while let opened = try await listener.nextConnection() {
-                    // Not in the task, which may begin when a shutdown has found nobody to wait for.
+                    // Not in the task, which may begin after a shutdown has found no connection to wait for.
                     let id = add(opened.connection)
                     let executor = handlerExecutor.executor(onLoop: opened.connection.executor)
                     group.addTask(executorPreference: executor) { await self.serve(opened, as: id) }
                 }
             } catch {
-                // Cancelled. Handlers that have not begun need not begin.
+                // Cancelled. No new handlers need to begin.
                 await listener.close()
             }
             await drain()
@@ -75,7 +75,7 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
         remove(id)
     }
 
-    /// Never a part of the function that waits for the handler, whose task would have room for all of this meanwhile.
+    /// Not inlined into the function that waits for the handler, whose task would keep room for these values meanwhile.
     @inline(never)
     private func log(_ error: any Error, of connection: any TransportConnection) {
         logger.warning(
@@ -103,14 +103,14 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
     }
 
     /// Begins to close the connections, waits until the handlers have returned or the grace period is over, and cuts
-    /// the connections that are left. At once when the task is cancelled.
+    /// the connections that are left. Cuts them at once when the task is cancelled.
     private func drain() async {
         let isIdle = state.withLockedValue { state in
             state.hasStoppedAccepting = true
             return state.connections.isEmpty
         }
         if isIdle { idle.open(with: ()) }
-        // A listener that failed by itself lets the connections go on until somebody shuts the server down.
+        // When the listener failed by itself, connections go on until the server is shut down.
         if await lifecycle.isShutdownRequested() {
             for connection in openConnections { beginClosing(connection) }
             await lifecycle.waitForGracePeriod(unless: idle)

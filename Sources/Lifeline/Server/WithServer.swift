@@ -2,15 +2,16 @@ public import LifelineCore
 public import LifelineMessages
 public import Logging
 
-/// Runs a server, and `body` with it once it listens; `Server` says what it does.
+/// Runs a server, and `body` with it once it listens. See `Server`.
 ///
 /// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
-/// says; when it throws or the task is cancelled, at once. The call returns when all handlers have: one that ignores
-/// cancellation holds it up.
+/// does. When it throws or the task is cancelled, the server shuts down at once. The call returns when all handlers
+/// have returned: a handler that ignores cancellation delays it.
 ///
 /// - Parameters:
-///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler.
-///   - logger: gets what happens to single connections, as `Server.init` says.
+///   - heartbeat: the messages that ask the peer for a sign of life, and answer such a request; they do not reach the
+///     handler.
+///   - logger: receives the events of single connections: see `Server.init`.
 ///   - handler: called for each connection.
 /// - Throws: `ConnectionError` when listening fails; what `body` throws.
 public nonisolated(nonsending) func withServer<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(

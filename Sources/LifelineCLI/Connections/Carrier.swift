@@ -11,7 +11,7 @@ extension RawMessage: CarriedContent {
     func withContent<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { withUnsafeBytes(body) }
 }
 
-/// How encoded messages travel on a connection.
+/// The framing of encoded messages on a connection.
 struct Carrier<Received: CarriedContent, Sent: DelimitedMessage>: Sendable {
     /// Puts an encoded message into one of the framing.
     let wrap: @Sendable (RawMessage) -> Sent
@@ -20,6 +20,6 @@ struct Carrier<Received: CarriedContent, Sent: DelimitedMessage>: Sendable {
 }
 
 extension Carrier<RawMessage, RawMessage> {
-    /// Each message behind its length, a varint.
+    /// Each message after its length as a varint.
     static let delimited = Carrier { $0 }
 }

@@ -1,4 +1,4 @@
-/// The end of a command that goes on until it has done enough, something fails, or its user ends it.
+/// The end of a command that runs until it is done, something fails, or its user ends it.
 struct CommandEnd: Sendable {
     private let events: AsyncThrowingStream<Never, any Error>
     private let finisher: AsyncThrowingStream<Never, any Error>.Continuation
@@ -12,7 +12,7 @@ struct CommandEnd: Sendable {
 
     /// Waits until the command is ended, the user interrupts it, or the time is over. May be called once.
     ///
-    /// - Parameter duration: nil: as long as it takes.
+    /// - Parameter duration: nil for no limit.
     func wait(or interruption: Interruption, within duration: Duration?) async throws {
         let waiting = Task { [finisher] in
             if await interruption.wait() != nil { finisher.finish() }

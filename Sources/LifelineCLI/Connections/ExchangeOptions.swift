@@ -4,7 +4,7 @@ internal import LifelineMessages
 internal import LifelineReflection
 internal import Logging
 
-/// The options that `send` and `receive` share: the type of the messages, and how they travel.
+/// The options that `send` and `receive` share: the type of the messages, and the settings of the connection.
 struct ExchangeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The type of the messages.", valueName: "name"))
     var type: String?
@@ -25,8 +25,8 @@ struct ExchangeOptions: ParsableArguments {
     var json = false
 
     /// - Parameters:
-    ///   - attempts: how often to try to connect in a row.
-    ///   - tls: whom to trust, and what to show.
+    ///   - attempts: the number of attempts to connect in a row.
+    ///   - tls: the trusted roots, and this side's certificate.
     func clientConfiguration(attempts: Int, tls: TLSClientConfiguration) throws -> ClientConfiguration {
         var configuration = ClientConfiguration()
         configuration.backoff.maximumAttempts = attempts
@@ -37,7 +37,7 @@ struct ExchangeOptions: ParsableArguments {
         return configuration
     }
 
-    /// A client, the steps of which somebody follows who tells what there is to tell.
+    /// Makes a client. Its steps are followed, and reported to the user, elsewhere.
     ///
     /// - Parameter pool: the types of `schema`.
     func client<Received, Sent>(

@@ -4,17 +4,17 @@ internal import LifelineMessages
 internal import LifelineOlderFramings
 internal import Synchronization
 
-/// How messages are marked off on a connection.
+/// The framings of messages on a connection.
 enum FramingName: String, CaseIterable, ExpressibleByArgument {
-    /// Each behind its length, a varint.
+    /// Each message after its length as a varint.
     case delimited
-    /// Behind a header of numbers: a url, a serial and the length.
+    /// Each message after a header of numbers: a url, a serial and the length.
     case fixedHeader = "fixed-header"
-    /// Behind a line of JSON with a type and the length.
+    /// Each message after a line of JSON with a type and the length.
     case headLine = "head-line"
 }
 
-/// The framing of a command's connections, and what its heads say.
+/// The framing of a command's connections, and the content of its heads.
 struct FramingOptions: ParsableArguments {
     @Option(
         help: """
@@ -57,7 +57,7 @@ struct FramingOptions: ParsableArguments {
         }
     }
 
-    /// Of a client.
+    /// The carrier of a client with fixed headers.
     var fixedHeaderCarrier: Carrier<FixedHeaderResponse, FixedHeaderRequest> {
         let url = frameURL ?? 2
         let numbers = RequestNumbers(of: url)
@@ -73,7 +73,7 @@ struct FramingOptions: ParsableArguments {
     }
 }
 
-/// The serials of messages of one url. Notifications have their url for a serial; requests count.
+/// The serials of messages of one url. Notifications have their url as the serial; requests have ascending serials.
 private final class RequestNumbers: Sendable {
     private let url: UInt32
     private let count = Atomic<UInt32>(0)
@@ -85,7 +85,7 @@ private final class RequestNumbers: Sendable {
     func next() -> UInt32 {
         if url <= 0x400 { return url }
         while true {
-            // From 0x401 to 0xFFFFFFFE, and around.
+            // From 0x401 to 0xFFFFFFFE, and then again.
             let number = 0x401 + count.wrappingAdd(1, ordering: .relaxed).oldValue % (0xFFFF_FFFE - 0x400)
             if number != url { return number }
         }

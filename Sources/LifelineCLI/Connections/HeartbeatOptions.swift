@@ -72,7 +72,7 @@ extension RawMessage {
 }
 
 extension Carrier {
-    /// The heartbeat that a message makes, or else the framing's own.
+    /// Returns the heartbeat with a message, or else the framing's own.
     func heartbeat(of message: RawMessage?) -> HeartbeatMessages<Received, Sent>? {
         guard let message else { return heartbeat }
         return HeartbeatMessages(

@@ -1,10 +1,10 @@
 internal import ArgumentParser
 internal import LifelineReflection
 
-/// How messages look in a file or a pipe that a connection's messages come from or go to.
+/// The format of messages in a file or a pipe that a connection's messages come from or go to.
 enum MessageFormat: Equatable, ExpressibleByArgument {
     case text(TextForm)
-    /// The encoded messages, each behind its length, a varint.
+    /// The encoded messages, each after its length as a varint.
     case delimited
 
     private static let delimitedName = "delimited"
@@ -21,12 +21,12 @@ enum MessageFormat: Equatable, ExpressibleByArgument {
 
     static var allValueStrings: [String] { TextForm.allCases.map(\.rawValue) + [delimitedName] }
 
-    /// Nil for delimited messages, which are no text.
+    /// Nil for delimited messages, which are not text.
     var textForm: TextForm? { if case .text(let form) = self { form } else { nil } }
 }
 
 extension DescriptorPool? {
-    /// Finds the type that `--type` names; nil if there is neither a name nor a schema.
+    /// Finds the type of `--type`; nil if there is neither a name nor a schema.
     ///
     /// - Throws: `CommandFailure` when there is one without the other, or no such type.
     func messageType(named name: String?) throws(CommandFailure) -> (type: MessageDescriptor, pool: DescriptorPool)? {

@@ -2,7 +2,7 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineMessages
 
-/// Prints the messages of all connections until enough have come.
+/// Prints the messages of all connections until there are enough.
 ///
 /// While the output takes nothing, a connection's next batch is not taken, and so the peers wait, too.
 actor MessagePrinter {
@@ -41,7 +41,7 @@ actor MessagePrinter {
         } catch {
             commandEnd.finish(throwing: error)
         }
-        // A peer that goes on is not held up until the client is closed.
+        // Do not delay a peer that goes on until the client is closed.
         await client.dropMessages()
     }
 
@@ -50,10 +50,10 @@ actor MessagePrinter {
     /// - Parameters:
     ///   - count: the messages of the connection before these.
     ///   - peer: the other end of the connection, in words.
-    /// - Throws: `BadMessage`, after the messages before it were printed; what printing fails with.
+    /// - Throws: `BadMessage`, after the messages before it were printed; errors of printing.
     func print(_ batch: [some CarriedContent], after count: Int, of peer: String) async throws {
         var text: [UInt8] = []
-        // Only the call that prints the last message ends the command, behind its own output and that of others.
+        // Only the call that prints the last message ends the command, after its own output and that of other calls.
         var isLast = false
         defer { messages.reportProgress() }
         for (index, message) in batch.enumerated() where !messages.isDone {
@@ -93,12 +93,12 @@ actor MessagePrinter {
         }
     }
 
-    /// Leaves an empty file where nothing has come. For a command that has not failed.
+    /// Leaves an empty file when there were no messages. For a command that has not failed.
     nonisolated func finishOutput() { output.begin() }
 
-    /// Tells how it went.
+    /// Reports the result.
     ///
-    /// - Parameter isJSON: whether a program reads that.
+    /// - Parameter isJSON: whether the report is JSON for a program.
     func reportEnd(isJSON: Bool) throws {
         if isJSON {
             try messages.reportEndAsJSON()
@@ -109,7 +109,7 @@ actor MessagePrinter {
 }
 
 extension Client {
-    /// Takes all messages until the client is closed, so that a peer that answers is not held up.
+    /// Takes all messages until the client is closed, so that a peer that answers is not delayed.
     func dropMessages() async {
         do {
             for try await _ in messages.batches {}

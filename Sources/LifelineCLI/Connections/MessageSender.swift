@@ -2,11 +2,11 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineMessages
 
-/// Sends the messages of a source, and shows how far it is.
+/// Sends the messages of a source, and shows its progress.
 struct MessageSender<Received: CarriedContent, Sent: DelimitedMessage> {
     private let client: Client<Received, Sent>
     private let wrap: @Sendable (RawMessage) -> Sent
-    /// Messages that a connection has accepted.
+    /// The number of messages that a connection has accepted.
     private(set) var sentCount = 0
     private var progress: Progress
 
@@ -18,12 +18,13 @@ struct MessageSender<Received: CarriedContent, Sent: DelimitedMessage> {
 
     /// Sends all messages.
     ///
-    /// - Returns: why the source cannot be read to its end. What stands before that place is sent all the same.
+    /// - Returns: the reason why the source cannot be read to its end, if so. The messages before that place are sent
+    ///   nevertheless.
     mutating func send(_ source: MessageSource) async throws -> CommandFailure? {
         var source = source
         while let batch = try await source.next() {
             for message in batch {
-                // How long there may be no connection, the attempts to connect bound.
+                // The number of attempts to connect limits the time without a connection.
                 try await client.send(wrap(message), policy: .wait(timeout: .seconds(365 * 24 * 3600)))
                 sentCount += 1
             }

@@ -12,7 +12,7 @@ struct MessageSource {
 
     private var content: Content
     private var remaining: Int
-    /// Why the input cannot be read to its end. What stands before that place is sent all the same.
+    /// The reason why the input cannot be read to its end, if so. The messages before that place are sent nevertheless.
     private(set) var failure: CommandFailure?
 
     private init(_ content: Content, limit: Int?) {
@@ -20,13 +20,13 @@ struct MessageSource {
         remaining = limit ?? .max
     }
 
-    /// One message, a number of times.
+    /// Makes a source of one repeated message.
     static func example(_ message: RawMessage, count: Int) -> MessageSource {
         MessageSource(.example(message, count: count), limit: count)
     }
 
     /// - Parameters:
-    ///   - limit: the most messages; nil: all.
+    ///   - limit: the most messages; nil for all.
     ///   - byteLimit: the most bytes of an encoded message.
     static func text(
         _ input: consuming InputFile,
@@ -37,7 +37,7 @@ struct MessageSource {
         MessageSource(.text(TextInput(input, decoder, byteLimit: byteLimit)), limit: limit)
     }
 
-    /// - Parameter decoder: what each message is checked with; nil: nothing is checked.
+    /// - Parameter decoder: checks each message; nil to check nothing.
     static func delimited(
         _ input: consuming InputFile,
         checking decoder: TypedDecoder?,
@@ -47,7 +47,7 @@ struct MessageSource {
         MessageSource(.delimited(DelimitedInput(input, decoder, byteLimit: byteLimit)), limit: limit)
     }
 
-    /// Waits for the next messages; nil at the end, or where the input cannot be read on.
+    /// Waits for the next messages; returns nil at the end, or when the input cannot be read further.
     ///
     /// - Throws: `CancellationError`.
     mutating func next() async throws -> [RawMessage]? {
@@ -123,7 +123,7 @@ private struct DelimitedInput {
     }
 }
 
-/// Takes the frames of a chunk as messages.
+/// Collects the frames of a chunk as messages.
 private struct MessageCollector: FrameRunSink {
     let decoder: TypedDecoder?
     var place: StreamPlace

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import LifelineReflection
 
-/// How messages from a connection are printed, and for how long.
+/// Options for printing the messages of a connection.
 struct PrintingOptions: ParsableArguments {
     @OptionGroup var json: JSONFlags
 
@@ -28,7 +28,7 @@ struct PrintingOptions: ParsableArguments {
     var duration: Duration? { seconds.map { .seconds($0) } }
 
     /// - Parameters:
-    ///   - format: nil for JSON if the type is known, else for text with the numbers of fields.
+    ///   - format: nil for JSON if the type is known, and otherwise for text with field numbers.
     ///   - count: the most messages; nil: no limit.
     func printer(
         _ format: MessageFormat?,
@@ -55,7 +55,7 @@ struct PrintingOptions: ParsableArguments {
 }
 
 extension Result where Failure == any Error {
-    /// What an asynchronous function returns or throws.
+    /// Returns the result or error of an asynchronous function.
     static func of(_ body: () async throws -> Success) async -> Self {
         do { return .success(try await body()) } catch { return .failure(error) }
     }

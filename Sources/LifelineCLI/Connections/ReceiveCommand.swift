@@ -150,9 +150,9 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     /// - Parameters:
     ///   - carrier: the framing, for a client.
-    ///   - request: what a server receives in this framing.
-    ///   - response: what a server sends in this framing.
-    ///   - heartbeat: a server's, of the framing itself.
+    ///   - request: the type that a server receives in this framing.
+    ///   - response: the type that a server sends in this framing.
+    ///   - heartbeat: the heartbeat of the framing itself, for a server.
     private func receive<Received, Sent, Request: CarriedContent, Response: DelimitedMessage>(
         _ printer: MessagePrinter,
         _ pool: DescriptorPool?,
@@ -197,7 +197,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 } catch let error as ConnectionError {
                     throw ConnectionProblem(description: words.problem(of: error))
                 } catch let error where error is CancellationError || error is CommandFailure {
-                    // The command ends, and tells why.
+                    // The command ends, and reports the reason.
                     throw ConnectionProblem.told
                 }
             } _: { [printing] server in
@@ -209,8 +209,8 @@ struct ReceiveCommand: AsyncParsableCommand {
         }
     }
 
-    /// When enough messages have come, a sender that has sent all of its own gets a regular end; one that sends more is
-    /// not waited for.
+    /// When there are enough messages, a sender that has sent all of its own gets a regular end; the command does not
+    /// wait for one that sends more.
     private var serverConfiguration: ServerConfiguration {
         var configuration = ServerConfiguration()
         // Printing a batch takes a while.
@@ -256,7 +256,7 @@ struct ReceiveCommand: AsyncParsableCommand {
 }
 
 extension MessagePrinter {
-    /// Prints the messages of a server's connection to their end.
+    /// Prints all messages of a server's connection.
     fileprivate nonisolated func printMessages(
         of connection: Connection<some CarriedContent, some DelimitedMessage>
     ) async throws {
@@ -269,10 +269,10 @@ extension MessagePrinter {
 }
 
 extension Client {
-    /// Tells of the steps of a client that receives. Closes it when there is no hope of a connection, or the server has
-    /// sent what is no message.
+    /// Reports the steps of a client that receives. Closes it when no connection can be expected, or the server has
+    /// sent a malformed message.
     ///
-    /// - Returns: why the command fails; nil if the server has ended the connection in order.
+    /// - Returns: the reason for which the command fails; nil if the server has ended the connection in order.
     fileprivate func follow(_ events: ClientEvents, in words: StepWords, isQuiet: Bool) async -> CommandFailure? {
         var failure: CommandFailure?
         for await event in events {

@@ -1,7 +1,7 @@
 internal import LifelineCore
 internal import Logging
 
-/// Prints what a server that receives reports about single connections, a line each, in words for its user.
+/// Prints a receiving server's log entries about single connections as lines for its user.
 struct ReceiverLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.notice
@@ -21,7 +21,7 @@ struct ReceiverLogHandler: LogHandler {
         if isQuiet { return }
         let details = metadata.merging(event.metadata ?? [:]) { $1 }
         var text = "\(event.message)"
-        // An error of the handler's is in words already.
+        // An error of the handler is already in words.
         if let peer = details["remote"], let error = details["error"] {
             text =
                 "\(error)" == ConnectionProblem.told.description
@@ -34,9 +34,9 @@ struct ReceiverLogHandler: LogHandler {
     }
 }
 
-/// Why a connection of the server was closed, in words.
+/// The reason for which the server closed a connection, in words.
 struct ConnectionProblem: Error, CustomStringConvertible {
-    /// One that the user was told of already, or need not know.
+    /// A problem that the user knows already, or need not know.
     static let told = ConnectionProblem(description: "")
 
     let description: String

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import LifelineReflection
 
-/// How a command that sends prints the messages that come back.
+/// Options for printing the replies to a command that sends.
 struct ReplyOptions: ParsableArguments {
     @Flag(help: "Print the messages that come back, also after all were sent.")
     var both = false

@@ -78,7 +78,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Replies") var replies: ReplyOptions
 
-    /// A minute and a half, in which a receiver is restarted by hand. Connections that last less than 10 s count, too.
+    /// A minute and a half, enough to restart a receiver by hand. Connections that last less than 10 s count, too.
     @Option(help: "How often to try to connect in a row before giving up.")
     var attempts = 8
 
@@ -141,12 +141,12 @@ struct SendCommand: AsyncParsableCommand {
             var failure: CommandFailure?
             do {
                 failure = try await sender.send(source)
-                // Looked up at once, before there is a later one, mostly.
+                // Looked up at once, mostly before there is a later one.
                 let last = client.history.last { $0.transition.to == .ready }
                 await watcher.sendingFinished(lastConnection: last?.transition.number ?? 0)
                 if !isBoth { await client.close() }
             } catch let error as ConnectionError where error.code == .closedLocally {
-                // The watcher has closed it, and knows why.
+                // The watcher has closed the client, and knows the reason.
             } catch is CancellationError {
                 // The client has given up, or there are enough replies.
             }
@@ -167,7 +167,7 @@ struct SendCommand: AsyncParsableCommand {
         let peer = endpoint.name
         async let receiving: Void = client.printMessages(with: printer, from: peer)
         await watcher.run()
-        // Else the input is read to its end, which may have come before the connection's.
+        // Otherwise the input is read to its end, which may come before the connection's.
         if isBoth { sending.cancel() }
         let (sentCount, failure) = try await sending.value
         try await running
@@ -211,7 +211,7 @@ struct SendCommand: AsyncParsableCommand {
 }
 
 extension Client where Received: CarriedContent {
-    /// Prints the messages that come until the client is closed, or drops them if there is no printer.
+    /// Prints the received messages until the client is closed, or drops them if there is no printer.
     fileprivate func printMessages(with printer: MessagePrinter?, from peer: String) async {
         if let printer {
             await printer.printMessages(of: self, from: peer)

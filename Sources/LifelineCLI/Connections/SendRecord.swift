@@ -1,20 +1,20 @@
 internal import Lifeline
 internal import LifelineCore
 
-/// What the steps of the client that sends amount to: which connections were lost, what did not arrive, and how the
-/// command ends.
+/// The result of the steps of a client that sends: the lost connections, the messages that did not arrive, and the end
+/// of the command.
 struct SendRecord {
-    /// The step that made the connection which took the last message, 0 when there was none; nil while there may be
-    /// more to send. A receiver that has had enough may end before this side does, and need not be there any more.
+    /// The step that made the connection which took the last message; 0 when there was none; nil while there may be
+    /// more to send. A receiver that has enough messages may end before this side.
     private var lastUsedConnection: UInt64?
     /// An end in order, which is a loss only if another message is sent after it.
     private(set) var pendingEnd: ClientEvent?
     private(set) var lossCount = 0
-    /// Messages that did not reach the peer's system; nil when that is not known of some connection.
+    /// The number of messages that did not reach the peer's system; nil when it is unknown for some connection.
     private var undeliveredCount: Int? = 0
-    /// Whether there were steps that nobody saw, among which connections may have been lost.
+    /// Whether steps were missed, in which connections may have been lost.
     private var hasGaps = false
-    /// Why the last connection broke, when none was made after it.
+    /// The error of the last connection, when none was made after it.
     private var lastFailure: ConnectionError?
     private var giveUpReason: TransitionReason?
     /// Whether this side has ended the connection without waiting for the peer's end.
@@ -22,7 +22,7 @@ struct SendRecord {
 
     var isSendingFinished: Bool { lastUsedConnection != nil }
 
-    /// All messages were accepted, the last one by the connection that this step made (0: there was none).
+    /// Notes that all messages were accepted, the last one by the connection that this step made (0 if there was none).
     mutating func sendingFinished(lastConnection: UInt64) {
         lastUsedConnection = lastConnection
         guard let pendingEnd else { return }
@@ -30,19 +30,19 @@ struct SendRecord {
         if pendingEnd.transition.number < lastConnection { count(pendingEnd) }
     }
 
-    /// There are enough replies. The peer, which may send on and on, need not end the connection in order.
+    /// Notes that there are enough replies. The peer, which may go on sending, need not end the connection in order.
     mutating func stopped() {
         isStopped = true
     }
 
-    /// The client is closed. When there were messages left to send, they were to be sent after the last end.
+    /// Notes that the client is closed. Messages left to send were to be sent after the last end.
     mutating func clientClosed() {
         losePendingEnd()
     }
 
-    /// A step was made.
+    /// Records a step.
     ///
-    /// - Parameter isMessageWaiting: Whether a message waits for a connection.
+    /// - Parameter isMessageWaiting: whether a message waits for a connection.
     mutating func record(_ event: ClientEvent, isMessageWaiting: Bool = false) {
         let transition = event.transition
         if event.missedCount > 0 {
@@ -64,7 +64,7 @@ struct SendRecord {
         if isInOrder {
             if reason.code == .drained { return }
             if let lastUsedConnection, event.transition.number > lastUsedConnection { return }
-            // This one took messages, which came after the end before it.
+            // This connection took messages, after the end of the one before.
             if event.acceptedMessageCount ?? 0 > 0 { losePendingEnd() }
             pendingEnd = event
         } else {
@@ -84,7 +84,7 @@ struct SendRecord {
         undeliveredCount = end.undeliveredMessageCount.flatMap { count in undeliveredCount.map { $0 + count } }
     }
 
-    /// How it went, in a line; nil when no connection was lost.
+    /// Returns the result in a line; nil when no connection was lost.
     func summary(sentCount: Int) -> String? {
         guard lossCount > 0 || hasGaps else { return nil }
         let messages = sentCount == 1 ? "1 message" : "\(sentCount) messages"
@@ -95,24 +95,24 @@ struct SendRecord {
         return "\(outcome); \(hasGaps ? "at least " : "")\(losses) lost"
     }
 
-    /// How it went, for a program.
+    /// Returns the result for a program.
     func report(sentCount: Int) -> SendReport {
         SendReport(sent: sentCount, lostConnections: lossCount, undelivered: undeliveredCount)
     }
 
-    /// Why the command fails: it has given up with messages left to send, or the last connection broke.
+    /// Returns the failure of the command, if it has given up with messages left to send, or the last connection broke.
     func failure(in words: StepWords) -> CommandFailure? {
         if let giveUpReason, !isSendingFinished { return words.failure(forGivingUp: giveUpReason) }
-        // Over TLS 1.3 a client that is refused learns it when it has sent.
+        // Over TLS 1.3 a refused client learns it only after it has sent.
         return lastFailure.map { words.failure(for: $0) }
     }
 }
 
-/// What `send --json` tells at its end.
+/// The report of `send --json` at its end.
 struct SendReport: Encodable {
     let sent: Int
     let lostConnections: Int
-    /// Nil where nobody knows.
+    /// Nil if unknown.
     let undelivered: Int?
 }
 
@@ -120,7 +120,7 @@ extension TransitionReason {
     /// Whether the peer ended the connection in order, or both sides did.
     var isOrderlyEnd: Bool {
         let peersEnd = TransitionReason(.closedByPeer)
-        // When that was the last attempt's connection, the reason says so in other words.
+        // After the last attempt's connection, the same end has another reason.
         return [peersEnd, TransitionReason(.attemptsUsedUp, error: peersEnd.asError), TransitionReason(.drained)]
             .contains(self)
     }

@@ -2,8 +2,8 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineMessages
 
-/// Follows the steps of the client that sends: tells the user of connections that are lost and made again, and ends the
-/// client when there is no hope of another one.
+/// Follows the steps of a client that sends: reports lost and restored connections to the user, and ends the client
+/// when no other connection can be expected.
 actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
     private let client: Client<Received, Sent>
     private let events: ClientEvents.AsyncIterator
@@ -12,7 +12,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
     /// Whether the client ends when everything was sent and the peer ends the connection.
     private let endsWithPeer: Bool
     private var record = SendRecord()
-    /// What is to be told if the end that is pending turns out to be a loss: not more than this many lines.
+    /// The lines to print if the pending end turns out to be a loss.
     private var heldLines: [String] = []
     private var maximumHeldCount: Int { 100 }
 
@@ -25,7 +25,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
         self.endsWithPeer = endsWithPeer
     }
 
-    /// All messages were accepted, the last one by the connection that this step made (0: there was none).
+    /// Notes that all messages were accepted, the last one by the connection that this step made (0 if there was none).
     func sendingFinished(lastConnection: UInt64) async {
         let (lossCount, hadEnded) = (record.lossCount, record.pendingEnd != nil)
         record.sendingFinished(lastConnection: lastConnection)
@@ -34,7 +34,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
         if endsWithPeer, hadEnded, record.lossCount == lossCount { await client.close() }
     }
 
-    /// Closes the client, whose peer may send on.
+    /// Closes the client, whose peer may go on sending.
     func stop() async {
         record.stopped()
         await client.close()
@@ -46,10 +46,10 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
         while let event = await events.next() { await handle(event) }
     }
 
-    /// Tells how it went.
+    /// Reports the result.
     ///
-    /// - Parameter isJSON: whether a program reads that.
-    /// - Throws: `CommandFailure` when no connection could be made any more, or the last one broke.
+    /// - Parameter isJSON: whether the report is JSON for a program.
+    /// - Throws: `CommandFailure` when no further connection could be made, or the last one broke.
     func finish(sentCount: Int, isJSON: Bool) throws {
         record.clientClosed()
         printHeldLines()
@@ -83,7 +83,7 @@ actor SendWatcher<Received: CarriedContent, Sent: DelimitedMessage> {
         heldLines = []
     }
 
-    /// The first connection, the regular end, and what comes between the receiver's end and ours are no news.
+    /// The first connection, the regular end, and steps between the receiver's end and this side's are not printed.
     private func isWorthPrinting(_ event: ClientEvent) -> Bool {
         if words.isVerbose { return true }
         let transition = event.transition

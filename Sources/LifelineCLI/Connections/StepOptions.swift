@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// How much a command tells of its connections on standard error.
+/// Options for how much a command reports about its connections on standard error.
 struct StepOptions: ParsableArguments {
     @Flag(help: "Do not tell of connections that are lost and made again.")
     var quiet = false

@@ -7,12 +7,12 @@ struct StepWords: Sendable {
     /// The other end of the socket, in words.
     private let peer: String
     private let maximumAttempts: Int
-    /// Whether the library's own names and reasons are told instead.
+    /// Whether the library's own names and reasons are printed instead.
     let isVerbose: Bool
     /// Whether the command has the option --framing.
     private let hasFramings: Bool
 
-    /// For the errors of a server's connection, of one that is made once, or of listening.
+    /// Makes words for the errors of a server's connection, of a connection that is made once, or of listening.
     init(peer: String, isVerbose: Bool, hasFramings: Bool = true) {
         self.peer = peer
         self.isVerbose = isVerbose
@@ -29,7 +29,7 @@ struct StepWords: Sendable {
 
     // MARK: Steps
 
-    /// A step as a line for standard error; nil for one that is no news.
+    /// Returns a step as a line for standard error; nil for one that is not reported.
     func line(for event: ClientEvent) -> String? {
         if isVerbose { return "\(event)" }
         guard var text = text(of: event.transition) else { return nil }
@@ -50,7 +50,7 @@ struct StepWords: Sendable {
             switch transition.from {
             case .waitingForNetwork: "the network is back; connecting to \(peer)"
             case .ready: "\(problem(of: transition)); connecting again"
-            // The attempt's end is told.
+            // The end of the attempt is reported.
             default: nil
             }
         }
@@ -72,7 +72,7 @@ struct StepWords: Sendable {
 
     // MARK: Errors
 
-    /// The failure in words, without a period.
+    /// Returns the failure in words, without a period.
     func problem(of error: ConnectionError) -> String {
         if isVerbose { return "\(error)" }
         if let framing = error.cause as? FramingError {
@@ -91,7 +91,7 @@ struct StepWords: Sendable {
         }
     }
 
-    /// The peer's mistake, in words.
+    /// Returns the peer's mistake, in words.
     private func offense(of error: FramingError) -> String {
         switch error.code {
         case .frameTooLarge: "sent a message that is longer than --limit allows"
@@ -104,7 +104,7 @@ struct StepWords: Sendable {
         message.hasSuffix(".") ? String(message.dropLast()) : message
     }
 
-    /// Why a command fails, and what its user can do.
+    /// Returns the failure of a command, with advice for its user.
     func failure(for error: ConnectionError, status: CommandFailure.Status? = nil) -> CommandFailure {
         let status = status ?? CommandFailure.status(of: error)
         if isVerbose { return CommandFailure(status: status, message: "\(error)") }
@@ -115,7 +115,7 @@ struct StepWords: Sendable {
         return CommandFailure(status: status, message: sentence + advice)
     }
 
-    /// The failure for a client that has given up.
+    /// Returns the failure of a client that has given up.
     func failure(forGivingUp reason: TransitionReason) -> CommandFailure {
         let failure = failure(for: reason.asError, status: reason.isMisuse ? .badData : .unavailable)
         if isVerbose || reason.code != .attemptsUsedUp || maximumAttempts == 1 { return failure }
@@ -136,13 +136,13 @@ extension Endpoint {
 }
 
 extension ConnectionConfiguration {
-    /// Host and port of the proxy that connections to an endpoint go through.
+    /// Returns host and port of the proxy for connections to an endpoint.
     fileprivate func proxyAddress(for endpoint: Endpoint) -> String? {
         var environment: [String: String] = [:]
         for name in ProxyConfiguration.environmentVariables {
             environment[name] = getenv(name).map { String(cString: $0) }
         }
-        // An environment that cannot be used fails the connection.
+        // An invalid environment fails the connection later.
         let server = try? proxy?.server(for: endpoint, environment: environment)
         return server.map { "\($0.host):\($0.port)" }
     }

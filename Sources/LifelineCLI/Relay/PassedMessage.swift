@@ -1,32 +1,32 @@
 internal import FoundationEssentials
 internal import LifelineMessages
 
-/// Where a message goes that a relay passes on.
+/// The direction of a message that a relay passes on.
 enum TrafficDirection: String, Codable {
     case toServer
     case toClient
 
-    /// As people see it.
+    /// The direction in the form for people.
     var arrow: String { self == .toServer ? "→" : "←" }
 }
 
-/// A message that passed a relay; as JSON, a line of a record.
+/// A message that passed a relay. Its JSON is a line of a record.
 struct PassedMessage: Codable {
-    /// The first bytes of each line of a record, as keys are sorted.
+    /// The first bytes of each line of a record, because keys are sorted.
     static let beginning = #"{"connection":"#
     /// A thousand years. Longer times are rejected: they could overflow when they are printed.
     private static let maximumTime = 3e10
     /// JSON is exact up to this number, and later connections can still be numbered.
     private static let maximumConnection = 1 << 53
 
-    /// In seconds since the relay has begun.
+    /// The time in seconds since the start of the relay.
     let time: Double
     let connection: Int
     let direction: TrafficDirection
     /// The encoded message.
     let frame: Data
 
-    /// Reads a line of a record; nil if it is none.
+    /// Reads a line of a record; nil for other lines.
     init?(line: ArraySlice<UInt8>) {
         guard let passed = try? JSONDecoder().decode(PassedMessage.self, from: Data(line)),
             (1...Self.maximumConnection).contains(passed.connection), (0...Self.maximumTime).contains(passed.time)

@@ -1,12 +1,13 @@
 internal import Lifeline
 internal import LifelineCore
 
-/// How long a peer may take nothing before it counts as one that does not read. A system takes nothing until much of
-/// its buffer was read: one whose program reads 20 KB a second took nothing for a minute.
+/// How long a peer may take no bytes before it counts as not reading. A system takes no bytes until much of its buffer
+/// was read: with a program that reads 20 KB a second it took none for a minute.
 let slowReaderPatience = Duration.seconds(180)
 
 extension KeepaliveConfiguration {
-    /// For connections whose peers may read slowly: the kernel would cut one that takes nothing for a minute.
+    /// For connections whose peers may read slowly. By default the kernel would cut one that takes no bytes for a
+    /// minute.
     static var ofSlowReaders: KeepaliveConfiguration {
         var keepalive = KeepaliveConfiguration()
         keepalive.unacknowledgedTimeout = nil
@@ -14,15 +15,15 @@ extension KeepaliveConfiguration {
     }
 }
 
-/// Passes the messages of connections on, to and from a server.
+/// Passes on the messages of connections, to and from a server.
 struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
-    /// How one direction of a connection has ended.
+    /// The end of one direction of a connection.
     private enum End {
-        /// By its sender, and its receiver was told.
+        /// The sender has ended it, and the receiver was told.
         case inOrder
-        /// The receiver takes nothing any more. What it has sent still goes the other way.
+        /// The receiver takes no more messages. Its own messages still go the other way.
         case receiverFailed
-        /// The sender's connection failed, or what it has sent cannot be passed on. The receiver has what came before.
+        /// The sender's connection failed, or its message cannot be passed on. The receiver has the messages before.
         case senderFailed
         /// The other direction has failed, or the relay ends.
         case stopped
@@ -36,7 +37,7 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
 
     /// - Parameters:
     ///   - endpoint: the server.
-    ///   - tell: gets a line for each step of a connection.
+    ///   - tell: receives a line for each step of a connection.
     init(
         to endpoint: Endpoint,
         configuration: ConnectionConfiguration,
@@ -77,7 +78,7 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
             tell("connection \(number): \(words(of: error, by: "the server"))")
             throw ConnectionProblem.told
         } catch {
-            // That is told where the command ends.
+            // The end of the command reports it.
             throw ConnectionProblem.told
         }
     }
@@ -100,7 +101,7 @@ struct Relay<Request: CarriedContent, Reply: CarriedContent>: Sendable {
         try Task.checkCancellation()
         tell("connection \(number) is over")
         if haveEndedInOrder { return }
-        // Nobody may take the end for a regular one: both are cut, which loses what is still on its way.
+        // Neither side may mistake the end for a regular one. So both are cut, which loses bytes on their way.
         async let clientLacks = client.waitForDelivery(patience: slowReaderPatience)
         let serverLacks = try await server.waitForDelivery(patience: slowReaderPatience)
         for (name, count) in [("the client", try await clientLacks), ("the server", serverLacks)] where count > 0 {

@@ -120,7 +120,7 @@ struct RelayCommand: AsyncParsableCommand {
         configuration.maximumFrameLength = limit.ofConnections
         configuration.keepalive = .ofSlowReaders
         configuration.proxy = try proxy.configuration
-        // The relay's own certificate is for its clients.
+        // The relay's own certificate is only for its clients.
         configuration.tls = trust.configuration(showing: nil)
         let isQuiet = steps.quiet
         let relay = Relay<Request, Reply>(
@@ -142,12 +142,12 @@ struct RelayCommand: AsyncParsableCommand {
             ) { client in
                 try await relay.carry(client)
             } _: { [record] server in
-                // Not before it listens: a relay that cannot leaves no record.
+                // Not before it listens, so that a relay that cannot listen leaves no record.
                 try await traffic.begin(recordingIn: record)
                 try await writeError("listening on \(server.boundEndpoint)\n")
                 try await traffic.commandEnd.wait(or: interruption, within: nil)
                 if !isQuiet { tellStep("the relay ends") }
-                // Cuts the connections: nobody may take this for an end of the other side's.
+                // Cuts the connections, so that no side mistakes this for the other side's end.
                 throw RelayEnd()
             }
         } catch is RelayEnd {
@@ -171,13 +171,13 @@ struct RelayCommand: AsyncParsableCommand {
 private struct RelayEnd: Error {}
 
 extension Endpoint {
-    /// Whether connections to `other` reach a server that listens here, as far as the hosts tell: at the same place, or
-    /// at any address of this host.
+    /// Returns whether connections to `other` reach a server that listens here, as far as the hosts show: at the same
+    /// address, or at any address of this host.
     fileprivate func reaches(_ other: Endpoint) -> Bool {
         guard case .tcp(let host, let port) = address, case .tcp(let otherHost, port) = other.address, port != 0 else {
             return address == other.address
         }
-        // A socket of an IPv4 address takes no IPv6 connection. A name may have addresses of both.
+        // A socket of an IPv4 address accepts no IPv6 connections. A name may have addresses of both.
         let isOtherVersion = IPAddress(host) != nil && !host.contains(":") && otherHost.contains(":")
         return host == otherHost || !isOtherVersion && Self.isThisHost(host) && Self.isThisHost(otherHost)
     }

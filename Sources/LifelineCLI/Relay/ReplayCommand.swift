@@ -133,7 +133,7 @@ struct ReplayCommand: AsyncParsableCommand {
             ),
             output: .standardOutput,
             limit: nil,
-            // That a reply cannot be decoded is told; it is one all the same.
+            // A reply that cannot be decoded is reported, and counts nevertheless.
             skipsBadMessages: true,
             isQuiet: true
         )
@@ -173,7 +173,7 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// Finds out which connection is meant, and how many messages it had to the server, and replies.
+    /// Finds the requested connection, and its numbers of messages to the server and of replies.
     private func survey() async throws -> (connection: Int, sentCount: Int, replyCount: Int) {
         var reader = TrafficRecordReader(try InputFile(path: file), isQuiet: true)
         var (number, sentCount, replyCount) = (connection, 0, 0)
@@ -205,7 +205,7 @@ struct ReplayCommand: AsyncParsableCommand {
                     counts.replied(batch.count)
                 }
                 counts.finish()
-                // It may still read.
+                // The peer may still read.
                 if !counts.isAllSent, !quiet, !json {
                     tellStep("\(connection.remoteEndpoint.name) has ended its side, and gets the rest all the same")
                 }
@@ -223,7 +223,7 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// Sends the messages at the pace at which they came.
+    /// Sends the messages at their recorded pace.
     private func send(
         over connection: Connection<RawMessage, RawMessage>,
         _ counts: ReplayCounts,
@@ -237,7 +237,7 @@ struct ReplayCommand: AsyncParsableCommand {
             for passed in batch where passed.connection == number && passed.direction == .toServer {
                 let offset = passed.time - (firstTime ?? passed.time)
                 firstTime = firstTime ?? passed.time
-                // A year, in place of what no clock can tell.
+                // At most a year, to stay in the range of clocks.
                 let delay = speed > 0 ? min(offset / speed, 3e7) : 0
                 if delay > 0 { try await Task.sleep(until: start + .seconds(delay), clock: .continuous) }
                 try await connection.send(passed.message)
@@ -246,9 +246,9 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// Tells how many messages and replies there were.
+    /// Reports the numbers of messages and replies.
     ///
-    /// - Returns: why the command fails all the same: the record has another number of replies.
+    /// - Returns: the failure if the record has another number of replies.
     private func report(
         _ counts: ReplayCounts,
         _ recordedCount: Int,
@@ -274,7 +274,7 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 }
 
-/// What `replay --json` tells at its end.
+/// The report of `replay --json` at its end.
 private struct ReplayReport: Encodable {
     let sent: Int
     let replies: Int
@@ -304,13 +304,13 @@ private final class ReplayCounts: Sendable {
         changes.continuation.yield(replyTotal.add(count, ordering: .relaxed).newValue)
     }
 
-    /// No more replies will come.
+    /// Notes that no more replies will come.
     func finish() {
         changes.continuation.finish()
         end.continuation.finish()
     }
 
-    /// Waits for so many replies, or for the last one.
+    /// Waits for this many replies, or for the last one.
     func waitForReplies(_ count: Int) async {
         if replyCount >= count { return }
         for await current in changes.stream where current >= count { return }

@@ -5,14 +5,14 @@ internal import LifelineMessages
 
 /// Shows and records the messages that pass a relay.
 ///
-/// While the output takes nothing, no connection's next batch is passed on.
+/// While the output blocks, no further batch of any connection is passed on.
 actor Traffic {
     private let text: TrafficText
     private let output: OutputFile
     private let start = ContinuousClock.now
     private var record: TrafficRecord?
     private var connectionCount = 0
-    /// Whether connections may begin; nil: not yet.
+    /// Whether connections may begin; nil when that is not decided yet.
     private var beginning: Result<Void, any Error>?
     /// Connections that wait for `begin`.
     private var waiting: [CheckedContinuation<Void, any Error>] = []
@@ -22,9 +22,9 @@ actor Traffic {
         (self.text, self.output) = (text, output)
     }
 
-    /// Lets connections begin, with the numbers behind those of the record.
+    /// Lets connections begin, with numbers after those of the record.
     ///
-    /// - Parameter record: where the messages are recorded; nil: nowhere.
+    /// - Parameter record: the file to record messages in; nil for none.
     /// - Throws: `CommandFailure` when the record cannot be used.
     func begin(recordingIn path: String?) async throws {
         let result: Result<Void, any Error>
@@ -41,9 +41,9 @@ actor Traffic {
         try result.get()
     }
 
-    /// The number of a connection that begins.
+    /// Returns the number of a new connection.
     ///
-    /// - Throws: why none may begin.
+    /// - Throws: the reason why none may begin.
     func nextConnection() async throws -> Int {
         if let beginning {
             try beginning.get()
@@ -58,7 +58,7 @@ actor Traffic {
     ///
     /// - Throws: `CommandFailure` when they cannot be written, which ends the command; `CancellationError`.
     func show(_ batch: [some CarriedContent], _ direction: TrafficDirection, of connection: Int) async throws {
-        // To the microsecond, which is more than two ends of a connection agree on.
+        // Rounded to microseconds, more precise than the clocks of two ends agree.
         let time = ((ContinuousClock.now - start) / .microseconds(1)).rounded() / 1_000_000
         let clock = timespec.now
         let messages = batch.map { message in

@@ -1,18 +1,18 @@
 internal import LifelineMessages
 internal import Synchronization
 
-/// A file with the messages that passed a relay: a JSON object a line.
+/// A file with the messages that passed a relay: one JSON object on each line.
 final class TrafficRecord: Sendable {
     /// The highest number of a connection that the file had before.
     let connectionCount: Int
     private let lines: LineRecord
-    /// Whether the file ends with a part of a line, of a relay that was killed while it wrote. What is added first begins
-    /// a line of its own.
+    /// Whether the file ends with an incomplete line, from a relay that was killed while it wrote. Then the first
+    /// addition begins a new line.
     private let endsInsideLine: Mutex<Bool>
 
-    /// Goes on behind what the file holds.
+    /// Opens a record to append to it.
     ///
-    /// - Throws: `CommandFailure` when the file cannot be opened or read, or is no record.
+    /// - Throws: `CommandFailure` when the file cannot be opened or read, or is not a record.
     init(appendingTo path: String) async throws {
         lines = try LineRecord(path: path)
         var (reader, count) = (TrafficRecordReader(lines.content, isQuiet: true), 0)
@@ -27,7 +27,7 @@ final class TrafficRecord: Sendable {
         endsInsideLine = Mutex(reader.endsInsideLine)
     }
 
-    /// Writes messages: the system has them when this returns, whatever becomes of this process then.
+    /// Writes messages. When this returns, the system has them, even if this process is killed.
     func append(_ messages: [PassedMessage]) throws {
         var text: [UInt8] = []
         for message in messages { text += try jsonLine(message) + [UInt8(ascii: "\n")] }
@@ -40,18 +40,18 @@ final class TrafficRecord: Sendable {
 
 /// Reads a file that a relay has recorded.
 struct TrafficRecordReader {
-    /// After so many lines that are not recorded messages, the others are only counted.
+    /// The number of lines that are not recorded messages after which further ones are only counted.
     private static let maximumToldCount = 5
 
     private let file: OpenFile
-    /// The line that has begun, as far as it has come.
+    /// The received part of the present line.
     private var rest: [UInt8] = []
     private var lineNumber = 0
     private var badCount = 0
     private var isAtEnd = false
     private let isQuiet: Bool
 
-    /// - Parameter isQuiet: whether nothing is told of lines that are not recorded messages.
+    /// - Parameter isQuiet: whether not to report lines that are not recorded messages.
     init(_ file: consuming InputFile, isQuiet: Bool = false) {
         self.file = OpenFile(file)
         self.isQuiet = isQuiet
@@ -70,7 +70,7 @@ struct TrafficRecordReader {
     /// Whether the last line was cut.
     var endsInsideLine: Bool { isAtEnd && !rest.isEmpty }
 
-    /// Reads the next messages; nil at the end. Tells of lines that are not recorded messages.
+    /// Reads the next messages; returns nil at the end. Reports lines that are not recorded messages.
     mutating func next() async throws -> [PassedMessage]? {
         if isAtEnd { return nil }
         let chunk = try await file.readChunk()
@@ -90,7 +90,7 @@ struct TrafficRecordReader {
             start = end + 1
         }
         rest += chunk[start...]
-        // No message is longer than 2 GiB; its Base64 is, by a third.
+        // No message is longer than 2 GiB; its Base64 is a third longer.
         guard rest.count <= 3 << 30 else {
             throw CommandFailure(status: .badData, message: "A line of \(file.name) has no end. Is it a record?")
         }
@@ -108,7 +108,7 @@ struct TrafficRecordReader {
         return nil
     }
 
-    /// Tells how many lines were left out, where it has not told of each.
+    /// Reports the number of left-out lines, if not each was reported.
     private func tellBadCount() {
         if isQuiet || badCount <= Self.maximumToldCount { return }
         writeErrorLine("lifeline: lines of \(file.name) that are not recorded messages: \(badCount) in all")

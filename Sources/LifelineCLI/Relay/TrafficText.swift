@@ -5,11 +5,11 @@ internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineReflection
 
-/// How messages that passed are shown.
+/// The formats for passed messages.
 enum TrafficFormat: String, CaseIterable, ExpressibleByArgument {
     /// For people: `14:03:12.123 #1 → {"text":"Hello"}`.
     case lines
-    /// A JSON object a line.
+    /// One JSON object on each line.
     case json
 }
 
@@ -33,7 +33,7 @@ struct TrafficTypes: ParsableArguments {
     }
 
     /// - Parameters:
-    ///   - format: nil for one that suits the output.
+    ///   - format: nil for the format that suits the output.
     ///   - limit: the most bytes of a message.
     func text(_ format: TrafficFormat?, to output: OutputFile, limit: Int) throws(CommandFailure) -> TrafficText {
         let pool = try schema.load()
@@ -41,7 +41,7 @@ struct TrafficTypes: ParsableArguments {
         func encoder(_ name: String?) throws(CommandFailure) -> MessageTextEncoder? {
             guard let (type, pool) = try pool.messageType(named: name) else { return nil }
             var encoder = MessageTextEncoder(type, .json, in: pool, json: json, limit: limit)
-            // Lines are for people, who may look at them on a terminal later.
+            // Lines are for people, who may show them on a terminal later.
             encoder.escapesControls = format == .lines || output.isTerminal
             return encoder
         }
@@ -54,9 +54,9 @@ struct TrafficTypes: ParsableArguments {
     }
 }
 
-/// Makes text of messages that passed, in lines or as JSON.
+/// Makes text from passed messages, in lines or as JSON.
 struct TrafficText {
-    /// A message that cannot be decoded may be long, and is no text.
+    /// A message that cannot be decoded may be long, and is not text.
     private static let maximumShownByteCount = 64
 
     let format: TrafficFormat
@@ -67,7 +67,7 @@ struct TrafficText {
 
     /// Appends a line.
     ///
-    /// - Parameter clock: the time of day, if that is known. It is for people; programs get the time of the message.
+    /// - Parameter clock: the time of day, if known. It is for people; programs get the time of the message.
     func append(_ passed: PassedMessage, at clock: timespec?, to output: inout [UInt8]) throws {
         let encoder = passed.direction == .toServer ? toServer : toClient
         let result = passed.frame.withUnsafeBytes { content in
@@ -84,7 +84,7 @@ struct TrafficText {
         case .json:
             switch result {
             case .success(let text) where encoder != nil:
-                // The message is JSON already.
+                // The message is already JSON.
                 output += try jsonLine(TrafficLine(passed)).dropLast()
                 output += #","message":"#.utf8
                 output += text
@@ -111,9 +111,9 @@ private struct TrafficLine: Encodable {
     let connection: Int
     let direction: TrafficDirection
     let time: Double
-    /// Why the message cannot be decoded.
+    /// The reason why the message cannot be decoded.
     let error: String?
-    /// The message as text format with the numbers of fields, if its type is not known.
+    /// The message in text format with field numbers, if its type is not known.
     let fields: String?
     /// The message, if it cannot be decoded.
     let frame: Data?

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The output and the exit status of a program.
 struct ProgramResult {
-    /// The exit code, or 128 and the number of the signal that ended it.
+    /// The exit code, or 128 plus the number of the signal that ended the program.
     let status: Int32
     let output: [UInt8]
     let errorOutput: [UInt8]
@@ -11,12 +11,12 @@ struct ProgramResult {
 /// Runs a program to its end, without a shell and without input.
 ///
 /// - Parameters:
-///   - name: the program, looked up in PATH if there is no slash in it.
+///   - name: the program, looked up in PATH if it has no slash.
 ///   - arguments: its arguments, without its name.
 /// - Returns: nil if there is no such program.
 /// - Throws: `CommandFailure` when it cannot be started.
 func runProgram(_ name: String, _ arguments: [String]) throws(CommandFailure) -> ProgramResult? {
-    // Files: unlike pipes, they need nobody who reads while the program runs.
+    // Files, because unlike pipes they need no reader while the program runs.
     let output = try TemporaryFile()
     let errorOutput = try TemporaryFile()
     var actions = posix_spawn_file_actions_t()
@@ -38,7 +38,7 @@ func runProgram(_ name: String, _ arguments: [String]) throws(CommandFailure) ->
     }
     var status = Int32()
     _ = retryingOnInterrupt { Int(waitpid(pid, &status, 0)) }
-    // As WIFEXITED and WEXITSTATUS, which are macros, have it.
+    // The same as WIFEXITED and WEXITSTATUS, which are macros.
     let signal = status & 0x7F
     return ProgramResult(
         status: signal == 0 ? (status >> 8) & 0xFF : 128 + signal,
@@ -47,7 +47,7 @@ func runProgram(_ name: String, _ arguments: [String]) throws(CommandFailure) ->
     )
 }
 
-/// A file without a name, which is gone when it is closed.
+/// A file without a name, which is removed when it is closed.
 private struct TemporaryFile: ~Copyable {
     private let stream: UnsafeMutablePointer<FILE>
 

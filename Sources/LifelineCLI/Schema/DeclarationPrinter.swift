@@ -3,8 +3,8 @@ internal import LifelineDescriptorTypes
 internal import LifelineMessages
 internal import LifelineReflection
 
-/// Prints declarations as a .proto file has them, with their comments and the full names of types. Of options, it prints
-/// what a reader has to know: defaults, names in JSON, packing and deprecation.
+/// Prints declarations in the form of a .proto file, with their comments and the full names of types. It prints only
+/// the options that a reader needs: defaults, names in JSON, packing and deprecation.
 struct DeclarationPrinter {
     private var lines: [String] = []
     private var depth = 0
@@ -41,7 +41,7 @@ struct DeclarationPrinter {
             var printedOneofs: Set<OneofDescriptor> = []
             for field in message.fields {
                 if let oneof = field.containingOneof {
-                    // Where its first field stands.
+                    // The oneof is printed at its first field.
                     if printedOneofs.insert(oneof).inserted { printer.print(oneof) }
                 } else {
                     printer.print(field)
@@ -58,7 +58,7 @@ struct DeclarationPrinter {
         block("enum \(enumeration.name)", enumeration.comments, isDeprecated: enumeration.options.deprecated) {
             printer in
             if enumeration.options.allowAlias { printer.line("option allow_alias = true;") }
-            // Unlike those of messages, these ranges have their ends in them.
+            // Unlike those of messages, these ranges include their ends.
             printer.printRanges("reserved", proto.reservedRange.map { ($0.start, $0.end) }, upTo: .max)
             printer.printReservedNames(Array(proto.reservedName), in: enumeration.file)
             for value in enumeration.values {
@@ -87,7 +87,7 @@ struct DeclarationPrinter {
         let (proto, options) = (field.proto, field.options)
         var result: [String] = []
         if proto.hasDefaultValue {
-            // Bytes are escaped already.
+            // Bytes are already escaped.
             let text =
                 switch field.type {
                 case .string: proto.defaultValue.textFormatLiteral
@@ -96,7 +96,7 @@ struct DeclarationPrinter {
                 }
             result.append("default = \(text)")
         }
-        // Editions say it by a feature, and groups of one element cannot.
+        // Editions use a feature for it, and groups cannot be packed.
         if options.hasPacked, options.packed != (field.file.edition != .proto2) {
             result.append("packed = \(options.packed)")
         }
@@ -122,7 +122,7 @@ struct DeclarationPrinter {
 
     private mutating func printReservedNames(_ names: [String], in file: FileDescriptor) {
         if names.isEmpty { return }
-        // They are identifiers since the first edition.
+        // Since the first edition they are identifiers.
         let isQuoted = file.edition == .proto2 || file.edition == .proto3
         let texts = names.map { isQuoted ? $0.textFormatLiteral : $0 }
         line("reserved \(texts.joined(separator: ", "));")
@@ -167,8 +167,8 @@ struct DeclarationPrinter {
         line("}")
     }
 
-    /// Adds a line with the comment that stands behind it. Lines of the comment after the first one follow, and an empty
-    /// one, without which they would be the next declaration's.
+    /// Adds a line with its trailing comment. Further lines of the comment follow, and then an empty line, without
+    /// which they would belong to the next declaration.
     private mutating func line(_ text: String, _ comments: DescriptorComments) {
         let trailing = comments.trailing.split(separator: "\n")
         guard let first = trailing.first else { return line(text) }
@@ -177,7 +177,7 @@ struct DeclarationPrinter {
         if trailing.count > 1 { lines.append("") }
     }
 
-    /// Comments are a server's, which may say anything.
+    /// Comments come from a server, and may contain anything.
     private mutating func line(_ text: String) {
         lines.append(String(repeating: "  ", count: depth) + text.escaped(limit: .max))
     }

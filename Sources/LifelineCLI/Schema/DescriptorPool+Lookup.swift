@@ -1,7 +1,7 @@
 internal import LifelineReflection
 
 extension DescriptorPool {
-    /// Finds a message type by its full name, or by the end of it if only one type has that.
+    /// Finds a message type by its full name, or by the end of that name if only one type matches.
     ///
     /// - Throws: `CommandFailure`, which names similar types.
     func messageType(named name: String) throws(CommandFailure) -> MessageDescriptor {
@@ -18,7 +18,7 @@ extension DescriptorPool {
 }
 
 extension MessageDescriptor {
-    /// This type, and those that are declared in it.
+    /// This type, and the types that are declared in it.
     var withNested: [MessageDescriptor] {
         [self] + messages.filter { !$0.isMapEntry }.flatMap(\.withNested)
     }

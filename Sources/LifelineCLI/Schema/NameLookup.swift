@@ -1,9 +1,9 @@
-/// Finds what a name stands for: what has it as its full name, or else what has it as the end of that, if only one has.
-/// A slash in names is as good as a dot.
+/// Finds the item with a full name, or else the only item whose full name ends with it. A slash in names is equal to a
+/// dot.
 ///
 /// - Parameters:
-///   - noun: what is sought, for errors.
-///   - all: where it is sought. Well-known types, which are seldom meant, are not suggested.
+///   - noun: the kind of the item, for errors.
+///   - all: the items to search. Well-known types, which are seldom meant, are not suggested.
 /// - Throws: `CommandFailure`, which names similar ones.
 func find<Named>(
     _ noun: String,
@@ -27,9 +27,9 @@ func find<Named>(
     throw CommandFailure(status: .usage, message: text)
 }
 
-/// Some names in words: the first ten, and how many more there are.
+/// Returns names in words: the first ten, and the number of further ones.
 ///
-/// - Parameter conjunction: what stands before the last one.
+/// - Parameter conjunction: the word before the last one.
 func list(_ names: [String], _ conjunction: String = "and") -> String {
     if names.isEmpty { return "none" }
     let shown = names.prefix(10)

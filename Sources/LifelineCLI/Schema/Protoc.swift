@@ -3,14 +3,15 @@ internal import LifelineCore
 /// Compiles .proto files, and returns an encoded `google.protobuf.FileDescriptorSet` with them and their imports.
 ///
 /// - Parameters:
-///   - folders: what imports are relative to, before the folder of each file. If there are none, the working folder.
+///   - folders: the folders to search for imports, before the folder of each file. If there are none, the working
+///     folder.
 /// - Throws: `CommandFailure` when protoc is missing or finds an error.
 func compiledDescriptorSet(ofProtoFiles files: [String], importedFrom folders: [String]) throws(CommandFailure)
     -> [UInt8]
 {
     let folders = importFolders(folders, of: files)
     let options = ["--descriptor_set_out=/dev/stdout", "--include_imports", "--include_source_info"]
-    // protoc takes a name that begins with a dash for an option.
+    // protoc mistakes a name that begins with a dash for an option.
     let paths = files.map { $0.hasPrefix("-") ? "./\($0)" : $0 }
     guard let result = try runProgram("protoc", folders.map { "--proto_path=\($0)" } + options + paths) else {
         throw CommandFailure(
@@ -28,7 +29,7 @@ func compiledDescriptorSet(ofProtoFiles files: [String], importedFrom folders: [
 
 private func importFolders(_ given: [String], of files: [String]) -> [String] {
     var folders = given.isEmpty ? ["."] : given
-    // protoc refuses files that are in none of the folders. It uses the first one that a file is in.
+    // protoc refuses files outside these folders. It uses the first folder that contains a file.
     for file in files {
         let folder = file.lastIndex(of: "/").map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
         if !folders.contains(folder) { folders.append(folder) }

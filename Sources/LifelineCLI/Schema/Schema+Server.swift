@@ -6,9 +6,9 @@ internal import LifelineReflection
 internal import LifelineSessionReflection
 
 extension Schema {
-    /// Asks a server which methods it has.
+    /// Makes the schema from a server's description of its methods.
     ///
-    /// - Throws: `CommandFailure` when the server does not tell; `SessionError`.
+    /// - Throws: `CommandFailure` when the server does not describe them; `SessionError`.
     init(describedBy client: SessionClient) async throws {
         let reflection = Lifeline_Reflection_V1_ReflectionClient(client)
         var methods: [Lifeline_Reflection_V1_Method] = []
@@ -52,7 +52,7 @@ extension Schema {
         self.init(pool, described: methods)
     }
 
-    /// - Parameter described: the methods that clients can call. Those that the server pushes are only declared.
+    /// - Parameter described: the methods that clients can call. Methods that the server pushes are only declared.
     private init(_ pool: DescriptorPool, described: [Lifeline_Reflection_V1_Method]) {
         let called = described.compactMap { Method($0, in: pool) }
         let names = Set(called.map(\.name))
@@ -66,7 +66,7 @@ extension Schema {
 }
 
 extension Lifeline_Reflection_V1_Method {
-    /// Whether the name is that of a method, which lines for people are made of.
+    /// Whether the name is a valid method name, so that lines for people can be made from it.
     fileprivate var hasMethodName: Bool {
         let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2 else { return false }
@@ -74,14 +74,14 @@ extension Lifeline_Reflection_V1_Method {
         return (service + [parts[1]]).allSatisfy(isIdentifier)
     }
 
-    /// About the bytes that it takes, here and in a `Schema`.
+    /// The approximate bytes that it takes, here and in a `Schema`.
     fileprivate var memoryCount: Int {
         name.utf8.count + requestType.utf8.count + replyType.utf8.count + 100
     }
 }
 
 extension Schema.Method {
-    /// Nil for a kind that this program does not know.
+    /// Makes a method; nil for a kind that this program does not know.
     fileprivate init?(_ method: Lifeline_Reflection_V1_Method, in pool: DescriptorPool) {
         let kind: Kind
         switch method.kind {

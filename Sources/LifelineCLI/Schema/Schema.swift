@@ -3,7 +3,7 @@ internal import LifelineReflection
 
 /// Types of messages, and the methods that use them.
 struct Schema {
-    /// A method that a client calls, or whose pushes it gets.
+    /// A method that a client calls, or whose pushes it receives.
     struct Method {
         enum Kind: String {
             case unary
@@ -11,7 +11,7 @@ struct Schema {
             case clientStream = "client stream"
             case bothWays = "both ways"
             case push
-            /// Comes from the server.
+            /// A push from the server.
             case serverPush = "server push"
         }
 
@@ -40,7 +40,7 @@ struct Schema {
     }
 
     /// Finds a method by its full name, with a slash or a dot before the last part, or by the end of that if only one
-    /// method has it.
+    /// method matches.
     ///
     /// - Throws: `CommandFailure`, which names other methods.
     func method(named name: String) throws(CommandFailure) -> Method {
@@ -49,8 +49,8 @@ struct Schema {
 }
 
 extension Schema.Method {
-    /// - Parameter isCall: whether the option `(lifeline.call)` is set, without which `google.protobuf.Empty` on one side
-    ///   makes a push of a stream.
+    /// - Parameter isCall: whether the option `(lifeline.call)` is set. Without it, `google.protobuf.Empty` on one side
+    ///   turns a stream into pushes.
     fileprivate init(_ method: MethodDescriptor, isCall: Bool) {
         let kind: Kind =
             switch (method.isClientStreaming, method.isServerStreaming) {
@@ -75,7 +75,7 @@ extension MessageDescriptor {
 extension MethodDescriptor {
     fileprivate func hasOption(_ option: FieldDescriptor?) -> Bool {
         guard let option else { return false }
-        // One that cannot be read counts as absent.
+        // An option that cannot be read counts as absent.
         return (try? options.value(ofExtension: option))?.boolValue ?? false
     }
 }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import LifelineReflection
 
-/// The options that say where the types of messages are declared.
+/// The options for the files that declare message types.
 struct SchemaOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -70,7 +70,7 @@ struct SchemaOptions: ParsableArguments {
 }
 
 extension DescriptorPool {
-    /// - Parameter source: where the set comes from, for errors.
+    /// - Parameter source: the source of the set, for errors.
     fileprivate mutating func add(serializedFileSet bytes: [UInt8], from source: String) throws(CommandFailure) {
         do throws(DescriptorError) {
             try add(serializedFileSet: bytes)

@@ -122,7 +122,7 @@ struct CallCommand: AsyncParsableCommand {
         _ = try timeLimit
         _ = try parsedMetadata
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
-        // More would only wait for each other.
+        // More calls would only wait for each other.
         guard (1...1024).contains(concurrency ?? 1) else { throw ValidationError("--concurrency must be 1 to 1024.") }
         if json, count == nil {
             throw ValidationError("--json goes with --count, which measures how long the calls take.")
@@ -154,7 +154,7 @@ struct CallCommand: AsyncParsableCommand {
                 frameLimit: limit.ofSessions,
                 store: store
             ) { client in
-                // Pushes that come before anybody asks for them would be refused.
+                // Pushes that arrive before they are asked for would be refused.
                 let pushes = client.pushes(method, of: RawMessage.self)
                 let schema = if let local { local } else { try await Schema(describedBy: client) }
                 let method = try schema.method(named: method)
@@ -162,12 +162,12 @@ struct CallCommand: AsyncParsableCommand {
                 try await call(method, in: schema, over: client, pushes)
                 return method.kind
             }
-            // Others have failed, or were made again.
+            // Other kinds of calls have failed, or were repeated.
             if kind == .push, let undelivered { throw Self.failure(for: undelivered) }
         }
     }
 
-    /// Refuses options that mean nothing for a method of this kind.
+    /// Refuses options that do not apply to this kind of method.
     private func checkOptions(for method: Schema.Method) throws(CommandFailure) {
         let sending: [Schema.Method.Kind] = [.unary, .serverStream, .clientStream, .bothWays, .push]
         let options: [(name: String, isGiven: Bool, kinds: [Schema.Method.Kind])] = [

@@ -10,9 +10,8 @@ struct CallRequests {
     private let limit: Int
 
     /// - Parameters:
-    ///   - text: nil for standard input where the method takes a stream, and for a request without fields where it does
-    ///     not.
-    ///   - ignoresUnknown: whether unknown fields and names of enum values are passed over.
+    ///   - text: nil for standard input if the method takes a stream, and otherwise for a request without fields.
+    ///   - ignoresUnknown: whether to ignore unknown fields and names of enum values.
     ///   - limit: the most bytes of an encoded request.
     init(_ method: Schema.Method, in schema: Schema, from text: RequestText?, ignoresUnknown: Bool, limit: Int) {
         self.limit = limit
@@ -57,7 +56,7 @@ struct CallRequests {
         return requests
     }
 
-    /// A request as it was given, for errors.
+    /// Returns a request as JSON, for errors.
     func json(_ request: RawMessage) -> String {
         let bytes = request.bytes
         guard let type = method.request, let message = try? DynamicMessage(type, serializedBytes: bytes) else {

@@ -1,8 +1,8 @@
-/// What became of the calls of one method.
+/// Counts the outcomes of the calls of one method.
 struct CallTally {
     private(set) var repliedCount = 0
     private(set) var inDoubtCount = 0
-    /// Replies to durable calls that nobody waited for any more: of an earlier run, or behind the timeout.
+    /// The number of replies to durable calls of an earlier run, or after the timeout.
     private(set) var lateReplyCount = 0
     private var latencies = LatencyHistogram()
 
@@ -13,10 +13,11 @@ struct CallTally {
 
     mutating func repliedLate() { lateReplyCount += 1 }
 
-    /// The session was lost, and nobody knows whether the server has handled a call.
+    /// Notes that the session was lost, and it is unknown whether the server has handled a call.
     mutating func wasInDoubt() { inDoubtCount += 1 }
 
-    /// In words: `1000 calls in 0.51 s, 1960 a second; half within 0.98 ms, 99 % within 2.05 ms, all within 4.10 ms`.
+    /// Returns the result in words: `1000 calls in 0.51 s, 1960 a second; half within 0.98 ms, 99 % within 2.05 ms, all
+    /// within 4.10 ms`.
     ///
     /// - Parameter duration: of all calls together.
     func summary(duration: Duration) -> String {
@@ -34,7 +35,7 @@ struct CallTally {
         return text
     }
 
-    /// For a program.
+    /// Returns the result for a program.
     ///
     /// - Parameter duration: of all calls together.
     func report(duration: Duration) -> CallReport {
@@ -50,7 +51,7 @@ struct CallTally {
     }
 }
 
-/// What `call --count --json` prints: numbers of calls, and times in seconds. `late` are replies to earlier calls.
+/// The output of `call --count --json`: numbers of calls, and times in seconds. `late` are replies to earlier calls.
 struct CallReport: Encodable {
     let calls: Int
     let inDoubt: Int

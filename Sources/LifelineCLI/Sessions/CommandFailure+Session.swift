@@ -1,10 +1,10 @@
 internal import Lifeline
 
 extension CommandFailure {
-    /// What it means to the user that a session or a call failed.
+    /// Makes the failure that a session's or call's error means for the user.
     init(_ error: SessionError) {
         if error.code == .messageUnsent, let cause = error.cause as? SessionError {
-            // Why the session has ended says more.
+            // The reason for the end of the session has more details.
             self.init(cause)
             return
         }

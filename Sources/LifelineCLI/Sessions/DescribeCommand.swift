@@ -47,7 +47,7 @@ struct DescribeCommand: AsyncParsableCommand {
 }
 
 extension Schema {
-    /// A declaration as a .proto file has it.
+    /// Returns a declaration in the form of a .proto file.
     ///
     /// - Throws: `CommandFailure`, which names other declarations.
     fileprivate func declaration(of name: String) throws(CommandFailure) -> String {
@@ -70,7 +70,7 @@ extension Schema {
         try find("declaration", named: name, among: pool.files.flatMap(\.declarations), by: \.fullName)
     }
 
-    /// A declaration for programs, in a line; of a method, its request and its reply in lines of their own.
+    /// Returns a declaration for programs as a line; for a method, also a line each for its request and its reply.
     ///
     /// - Throws: `CommandFailure`, which names other declarations.
     fileprivate func declarationJSON(of name: String) throws -> String {
@@ -111,7 +111,7 @@ extension Declaration {
                 case .enumeration(let enumeration): ("enum", try enumeration.proto.jsonString())
                 }
             let head = String(decoding: try jsonLine(["kind": kind, "name": fullName]), as: UTF8.self)
-            // The declaration is JSON already. Names are a server's, which may say anything.
+            // The declaration is already JSON. Names come from a server, and may contain anything.
             let line = "\(head.dropLast()),\"declaration\":\(content ?? "{}")}"
             return String(decoding: Array(line.utf8).escapedControls, as: UTF8.self)
         }

@@ -1,6 +1,6 @@
 /// Counts how long calls took, in constant memory.
 ///
-/// Each power of two of nanoseconds has 32 buckets of one width, so that a percentile is off by at most 3 %.
+/// Each power of two of nanoseconds has 32 buckets of equal width, so a percentile has an error of at most 3 %.
 struct LatencyHistogram {
     private static let bucketsPerPower = 32
 
@@ -14,7 +14,7 @@ struct LatencyHistogram {
         longest = max(longest, latency)
     }
 
-    /// The time within which this share of the calls was answered, 0 to 1; zero without calls.
+    /// Returns the time within which this share (0 to 1) of the calls was answered; zero without calls.
     func percentile(_ share: Double) -> Duration {
         let rank = max(1, Int((Double(count) * share).rounded(.up)))
         var sum = 0
@@ -30,14 +30,14 @@ struct LatencyHistogram {
         return UInt64(max(0, seconds)) &* 1_000_000_000 &+ UInt64(max(0, attoseconds) / 1_000_000_000)
     }
 
-    /// Numbers below 32 have a bucket each; of others, the five bits behind the first one choose the bucket.
+    /// Numbers below 32 have a bucket each; for others, the five bits after the first one choose the bucket.
     private static func bucket(of value: UInt64) -> Int {
         let power = 63 - (value | 1).leadingZeroBitCount
         if power < 5 { return Int(value) }
         return (power - 4) * bucketsPerPower + Int(value >> UInt64(power - 5)) - bucketsPerPower
     }
 
-    /// The highest number in a bucket.
+    /// Returns the highest number in a bucket.
     private static func upperBound(of bucket: Int) -> Int {
         let power = bucket / bucketsPerPower + 4
         if power < 5 { return bucket }

@@ -55,7 +55,7 @@ extension SessionArguments {
         }
     }
 
-    /// The schema of the options, or what the server says of itself.
+    /// Returns the schema of the options, or the server's description of itself.
     func schema(from options: SchemaOptions, orServer url: String?) async throws -> Schema {
         guard let url else { return Schema(try options.load() ?? .init()) }
         return try await withSession(to: try parseEndpoint(url)) { try await Schema(describedBy: $0) }.value
@@ -63,7 +63,7 @@ extension SessionArguments {
 }
 
 extension Schema.Method {
-    /// For people.
+    /// Returns a line for people.
     fileprivate func line(nameWidth: Int) -> String {
         let name = name + String(repeating: " ", count: max(0, nameWidth - name.count))
         let types =
@@ -72,7 +72,7 @@ extension Schema.Method {
             case .serverPush: "\(reply?.fullName ?? "?")"
             default: "(\(request?.fullName ?? "?")) → \(reply?.fullName ?? "?")"
             }
-        // Names are a server's, which may say anything.
+        // Names come from a server, and may contain anything.
         return "\(name)  \(kind.rawValue)  \(types)".escaped(limit: .max)
     }
 
@@ -84,7 +84,7 @@ extension Schema.Method {
                 request: request?.fullName,
                 reply: reply?.fullName
             )
-            // Names are a server's, which may say anything.
+            // Names come from a server, and may contain anything.
             return String(decoding: try jsonLine(line).escapedControls, as: UTF8.self)
         }
     }

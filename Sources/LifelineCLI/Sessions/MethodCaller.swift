@@ -9,7 +9,7 @@ struct MethodCaller {
     let method: String
     let timeout: Duration?
     let metadata: SessionMetadata
-    /// That of calls with one reply, and of pushes.
+    /// The delivery of calls with one reply, and of pushes.
     let delivery: SessionDelivery
     let replies: MessageTextEncoder
 
@@ -18,9 +18,9 @@ struct MethodCaller {
     /// Makes a call for each request, and prints the reply.
     ///
     /// - Parameters:
-    ///   - concurrency: how many calls are made at once. Replies come as they are ready.
-    ///   - retries: whether calls that are in doubt are made again.
-    /// - Throws: the first failure of a call or of reading the requests, after the calls that were made have ended.
+    ///   - concurrency: the number of calls at once. Replies are printed as they arrive.
+    ///   - retries: whether to repeat calls that are in doubt.
+    /// - Throws: the first failure of a call or of reading the requests, after the other begun calls have ended.
     func calls(_ requests: CallRequests, concurrency: Int, retries: Bool) async throws {
         try await withLateReplies(print) {
             try await makeCalls(requests, concurrency: concurrency, retries: retries)
@@ -39,8 +39,8 @@ struct MethodCaller {
                 } catch {
                     result = .failure(error)
                 }
-                // A single one is waited for: its failure is told before the next request is read, which somebody may
-                // still have to type.
+                // With a single call at once, wait for it, so that its failure is reported before the next request is
+                // read, which a user may still have to type.
                 if runningCount == concurrency, let ended = try await group.next() {
                     runningCount -= 1
                     if case .failure = ended { result = ended }
@@ -91,8 +91,8 @@ struct MethodCaller {
         return await run.finish()
     }
 
-    /// Runs `body`, and takes the replies that come meanwhile to durable calls that nobody waits for: those of an earlier
-    /// run, and those that took longer than the timeout.
+    /// Runs `body`, and meanwhile takes late replies to durable calls: of an earlier run, and of calls that took longer
+    /// than the timeout.
     private func withLateReplies(
         _ take: @escaping @Sendable (RawMessage) async throws -> Void,
         _ body: @escaping @Sendable () async throws -> Void
@@ -117,7 +117,7 @@ struct MethodCaller {
         }
     }
 
-    /// - Parameter whenInDoubt: called when nobody knows whether the server has handled the call.
+    /// - Parameter whenInDoubt: called when it is unknown whether the server has handled the call.
     private func reply(
         to request: RawMessage,
         _ requests: CallRequests,
@@ -145,7 +145,7 @@ struct MethodCaller {
 
     // MARK: Streams
 
-    /// Makes a call for each request, one after the other, and prints the replies: so many, if there is a maximum.
+    /// Makes a call for each request, one after the other, and prints the replies, up to the maximum.
     func serverStreams(_ requests: CallRequests, maximumCount: Int?) async throws {
         var reader = try requests.reader()
         var rest = maximumCount ?? .max
@@ -159,8 +159,8 @@ struct MethodCaller {
         }
     }
 
-    /// - Throws: what the call fails with; why the requests cannot be read to their end, when those before that place
-    ///   were sent and the reply is printed.
+    /// - Throws: the error of the call; the failure to read all requests, after those before that place were sent and
+    ///   the reply is printed.
     func clientStream(_ requests: CallRequests) async throws {
         try await reportingFirst { failure in
             let reply = try await client.clientStream(
@@ -193,7 +193,7 @@ struct MethodCaller {
         }
     }
 
-    /// Makes a call. Throws the failure to read its requests, where there is one, in place of the call's own error.
+    /// Makes a call. If its requests could not be read, throws that failure in place of the call's own error.
     private func reportingFirst(_ call: (ReadingFailure) async throws -> Void) async throws {
         let failure = ReadingFailure()
         do {
@@ -221,7 +221,7 @@ struct MethodCaller {
 
     // MARK: Pushes
 
-    /// Pushes each request. Returns when the server has processed the last one, and so all.
+    /// Pushes each request. Returns when the server has processed the last one, and therefore all.
     func pushes(_ requests: CallRequests) async throws {
         var reader = try requests.reader()
         guard var last = try await reader.next() else { return }
@@ -231,7 +231,7 @@ struct MethodCaller {
                 last = next
             }
         } catch let failure as CommandFailure {
-            // What stands before it is processed as well.
+            // The pushes before it are then processed, too.
             try await client.push(method, last, delivery: delivery, until: .processed, metadata: metadata)
             throw failure
         }
@@ -263,7 +263,7 @@ struct MethodCaller {
     }
 }
 
-/// Why the requests of a stream cannot be read to their end, which ends the stream in order.
+/// The failure to read all requests of a stream, which ends the stream in order.
 private final class ReadingFailure: Sendable {
     private let failure = Mutex<CommandFailure?>(nil)
 
@@ -282,7 +282,7 @@ private actor MeasuredRun {
 
     init(count: Int) { self.count = count }
 
-    /// The number of the next call, from 0; nil when there are enough.
+    /// Returns the number of the next call, from 0; nil when there are enough.
     func next() -> Int? {
         if Task.isCancelled || begunCount == count { return nil }
         defer { begunCount += 1 }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import LifelineMessages
 internal import LifelineReflection
 
-/// Where the requests of a call come from: JSON, one or more values.
+/// The source of a call's requests: one or more JSON values.
 enum RequestText {
     case literal(String)
     case standardInput
@@ -19,7 +19,7 @@ enum RequestText {
         }
     }
 
-    /// As the user calls it.
+    /// The name of the source for the user.
     var name: String {
         switch self {
         case .literal: "--data"
@@ -28,7 +28,7 @@ enum RequestText {
         }
     }
 
-    /// Opens the file, if it is one.
+    /// Opens the source, if it is a file.
     fileprivate func input(_ decoder: MessageTextDecoder, limit: Int) throws(CommandFailure) -> TextInput {
         switch self {
         case .literal(let json): TextInput(json, of: name, decoder, byteLimit: limit)
@@ -43,9 +43,9 @@ enum RequestText {
 struct RequestReader {
     private var input: TextInput
     private var isAtEnd = false
-    /// What was read and not yet handed on, the last one first.
+    /// The requests that were read and not returned yet, the last one first.
     private var waiting: [RawMessage] = []
-    /// Why nothing can be read behind those.
+    /// The reason why nothing can be read after those.
     private var failure: CommandFailure?
 
     /// - Parameter limit: the most bytes of an encoded request.

@@ -15,7 +15,7 @@ final class Room: Sample_Room_V1_RoomHandler {
 
     private struct State {
         var visitors: [String: Visitor] = [:]
-        /// Those who talk, by the order in which they began.
+        /// The visitors in the chat, by the order in which they began.
         var talkers: [UInt64: AsyncStream<Sample_Room_V1_NewsItem>.Continuation] = [:]
         var talkCount: UInt64 = 0
         var newsCount: UInt64 = 0
@@ -23,11 +23,11 @@ final class Room: Sample_Room_V1_RoomHandler {
         var hasRecordFailed = false
     }
 
-    /// Of what is said and reported, in bytes: so much is kept for visitors that are slow.
+    /// The longest text of a message or report in bytes, because texts are kept for slow visitors.
     private static let maximumTextLength = 4096
     private static let maximumInterval = Duration.seconds(365 * 24 * 3600)
 
-    /// How much of what is said is kept for a visitor that is slow, and misses the oldest of it then.
+    /// The number of news items that are kept for a slow visitor, who then misses the oldest ones.
     static let keptNewsCount = 256
 
     private let record: LineRecord?
@@ -36,9 +36,9 @@ final class Room: Sample_Room_V1_RoomHandler {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - record: gets a line for each echo, before the reply: the session's id and the number.
-    ///   - tellFailure: gets a line when the record cannot be written.
-    ///   - printLine: gets a line for whatever else happens.
+    ///   - record: receives a line for each echo, before the reply: the session's id and the number.
+    ///   - tellFailure: receives a line when the record cannot be written.
+    ///   - printLine: receives a line for all other events.
     init(
         record: LineRecord?,
         tellFailure: @escaping @Sendable (String) -> Void,
@@ -49,7 +49,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         self.printLine = printLine
     }
 
-    // MARK: Who is there
+    // MARK: Visitors
 
     func joined(_ session: SessionServerEnd) {
         let mailbox = NewsMailbox(session)
@@ -64,7 +64,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         printLine("\(session.visitorName.escaped()) left\(status)")
     }
 
-    // MARK: What they ask
+    // MARK: Calls
 
     func echo(
         _ request: Sample_Room_V1_EchoRequest,
@@ -86,7 +86,7 @@ final class Room: Sample_Room_V1_RoomHandler {
             try record?.append(Array("\(session.id) \(number)\n".utf8))
             state.withLock { $0.hasRecordFailed = false }
         } catch {
-            // Once, and not for each echo that anybody asks for meanwhile.
+            // Report it once, and not for each echo meanwhile.
             let isNews = state.withLock { state in
                 defer { state.hasRecordFailed = true }
                 return !state.hasRecordFailed
@@ -123,7 +123,7 @@ final class Room: Sample_Room_V1_RoomHandler {
 
     private func say(_ text: String, as name: String) throws(SessionStatus) -> Sample_Room_V1_SayReply {
         try Room.check(text)
-        // Under one lock, so that all get it in one order, which is that of what is told here.
+        // Under one lock, so that all visitors get it in the same order as the lines printed here.
         return state.withLock { state in
             state.newsCount += 1
             printLine("\(name.escaped()): \(text.escaped(limit: .max))")
@@ -184,7 +184,7 @@ final class Room: Sample_Room_V1_RoomHandler {
     }
 }
 
-/// What is on the way to one visitor: one who is slow holds nobody else up, and misses the oldest of it in the end.
+/// The news on the way to one visitor. A slow visitor does not delay others, and misses the oldest news.
 private struct NewsMailbox {
     private let news: AsyncStream<Sample_Room_V1_NewsItem>.Continuation
 
@@ -210,6 +210,6 @@ private struct NewsMailbox {
 }
 
 extension SessionServerEnd {
-    /// Its name, or one for those who have none.
+    /// The visitor's name, or a default name.
     fileprivate var visitorName: String { name.isEmpty ? "guest-\(id.prefix(8))" : name }
 }

@@ -130,7 +130,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.server.shutdownGracePeriod = try parseSeconds(drain, of: "--drain")
         configuration.drainSpread = try parseSeconds(spread, of: "--spread")
         configuration.keptDuration = try parseSeconds(keep, of: "--keep")
-        // For each of them, which may all be slow; all together keep no more than 1 GiB.
+        // For each session, because all clients may be slow; all together keep at most 1 GiB.
         configuration.limits.maximumKeptByteCount = 1 << 20
         configuration.whenOpened = { [json] session, isResumed in
             if isResumed { return }
@@ -145,14 +145,14 @@ struct ServeCommand: AsyncParsableCommand {
     }
 }
 
-/// What `serve --json` tells of a session.
+/// A session's event in the output of `serve --json`.
 private struct SessionReport: Encodable {
     let event: String
     let session: String
     let name: String
 
     init(event: String, _ session: SessionServerEnd) {
-        // A client calls itself what it likes, and standard error may be a terminal.
+        // A client chooses its own name, and standard error may be a terminal.
         (self.event, self.session, name) = (event, session.id, session.name.escaped())
     }
 

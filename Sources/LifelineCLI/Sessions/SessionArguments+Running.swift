@@ -2,16 +2,16 @@ internal import Lifeline
 internal import Logging
 
 extension SessionArguments {
-    /// Runs `body` over a session with the server, tells the user what becomes of the session meanwhile, and closes it
-    /// when `body` is done or the user interrupts it, when the server has processed what was pushed.
+    /// Runs `body` over a session with the server, and reports the session's events to the user. Closes the session
+    /// when `body` is done or the user interrupts it, after the server has processed all pushes.
     ///
     /// - Parameters:
     ///   - endpoint: the server.
     ///   - frameLimit: the most bytes of a frame, in both directions; nil for the session's own default.
-    ///   - store: keeps what is durable; nil: nothing is.
-    /// - Returns: what `body` returns, and the first message that was in doubt when a session was lost or ended, where
+    ///   - store: keeps durable messages; nil for none.
+    /// - Returns: the result of `body`, and the first message that was in doubt when a session was lost or ended, if
     ///   there was one.
-    /// - Throws: what `body` throws, `CommandFailure` when there is no hope of a connection, `SessionError` when the
+    /// - Throws: what `body` throws, `CommandFailure` when no connection can be expected, `SessionError` when the
     ///   server has ended the session, `Interrupted`.
     func withSession<Value: Sendable>(
         to endpoint: Endpoint,
@@ -22,12 +22,12 @@ extension SessionArguments {
         var configuration = try configuration
         if let frameLimit { configuration.client.connection.maximumFrameLength = frameLimit }
         configuration.store = store
-        // What was asked is answered then, or the command has failed or was interrupted.
+        // By then all calls are answered, or the command has failed or was interrupted.
         configuration.closeTimeout = .seconds(2)
         let client = SessionClient(
             to: endpoint,
             configuration: configuration,
-            // The watcher tells what there is to tell.
+            // The watcher reports to the user.
             logger: Logger(label: "lifeline") { _ in SwiftLogNoOpLogHandler() }
         )
         let watcher = SessionWatcher(
@@ -102,7 +102,7 @@ private func interruptible<Value: Sendable>(
         guard let first = try await group.next() else { throw CancellationError() }
         if case .failure = first {
             group.cancelAll()
-            // What it throws comes of the cancelling.
+            // Its error comes from the cancellation.
             _ = await group.nextResult()
         }
         return try first.get()

@@ -1,12 +1,12 @@
 internal import ArgumentParser
 internal import Lifeline
 
-/// Which server a session is with, and how it gets there.
+/// Options for the server of a session, and the way to it.
 struct SessionArguments: ParsableArguments {
     @Option(help: "What this side calls itself.")
     var name = ""
 
-    /// A minute, in which a server is restarted by hand.
+    /// A minute, enough to restart a server by hand.
     @Option(
         help: ArgumentHelp(
             "Give up when there was no connection to the server for so long; 0: with the first attempt that fails.",
@@ -25,7 +25,7 @@ struct SessionArguments: ParsableArguments {
 
     func validate() throws { _ = try connectionTimeout }
 
-    /// How long there may be no connection.
+    /// The longest time without a connection.
     var connectionTimeout: Duration { get throws { try parseSeconds(giveUpAfter, of: "--give-up-after") } }
 
     var configuration: SessionClientConfiguration {
@@ -36,7 +36,7 @@ struct SessionArguments: ParsableArguments {
             configuration.client.backoff.maximumAttempts = nil
             configuration.client.backoff.initialDelay = .milliseconds(250)
             configuration.client.backoff.cap = .seconds(5)
-            // A peer that does not end its side has nothing that is waited for.
+            // Nothing is expected from a peer that does not end its side.
             configuration.client.connection.closeTimeout = .seconds(1)
             configuration.client.connection.proxy = try proxy.configuration
             configuration.client.connection.tls = tls.configuration

@@ -2,23 +2,23 @@ internal import Lifeline
 internal import LifelineCore
 internal import Synchronization
 
-/// Follows a session: tells the user when its connection is lost and made again, and what is in doubt when the session
-/// is lost; gives up when there is no hope of a connection.
+/// Follows a session: reports lost and restored connections to the user, and messages in doubt when the session is
+/// lost. Gives up when no connection can be expected.
 final class SessionWatcher: Sendable {
     private struct State {
-        /// So many connections have ended over which the server had welcomed the session.
+        /// The number of ended connections over which the server had welcomed the session.
         var endCount = 0
-        /// When there was a connection to the session last, or when it all began.
+        /// The last time at which the session had a connection, or the start.
         var lastContact = ContinuousClock.now
-        /// Why there is none.
+        /// The reason why there is no connection.
         var lastReason: TransitionReason?
-        /// Whether an attempt to have another one has failed since.
+        /// Whether an attempt to make another one has failed since.
         var hasAttemptFailed = false
         /// Whether the session is about to end, so that the server may end the connection first.
         var isLeaving = false
         var undelivered: SessionMessageInDoubt?
-        /// That there is no network, to be told if the client still waits for one a second later. At first it always
-        /// waits, until it has looked.
+        /// The line about a missing network, to print if the client still waits for one a second later. At first it
+        /// always waits, until it has checked.
         var firstWait: String?
     }
 
@@ -45,7 +45,7 @@ final class SessionWatcher: Sendable {
         self.isQuiet = isQuiet
     }
 
-    /// How many messages are in doubt, by their methods.
+    /// Returns the numbers of messages, by their methods, in words.
     private func describe(_ messages: [SessionMessageInDoubt]) -> String {
         let counts = Dictionary(grouping: messages, by: \.method).mapValues(\.count)
         return counts.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
@@ -54,7 +54,7 @@ final class SessionWatcher: Sendable {
     /// The first message that was in doubt when a session was lost, or when the last one had ended.
     var undelivered: SessionMessageInDoubt? { state.withLock { $0.undelivered } }
 
-    /// The session is about to be closed.
+    /// Notes that the session is about to be closed.
     func willLeave() { state.withLock { $0.isLeaving = true } }
 
     /// Follows the connection to its end.
@@ -80,7 +80,7 @@ final class SessionWatcher: Sendable {
         }
     }
 
-    /// Looks every second whether there has been no connection for too long, or still no network.
+    /// Checks every second whether there has been no connection for too long, or there is still no network.
     func watchTimeout() async throws {
         while true {
             try await Task.sleep(for: .seconds(1))
@@ -112,13 +112,13 @@ final class SessionWatcher: Sendable {
                 keep(messages)
                 tell("messages have expired: \(describe(messages))")
             case .ended(_, let inDoubt):
-                // The caller gets the reason.
+                // The caller of the command gets the reason.
                 keep(inDoubt)
             }
         }
     }
 
-    /// That a session was lost, in words.
+    /// Returns the words for a lost session.
     private static func words(ofLoss reason: SessionError?, inDoubt words: String) -> String {
         guard let reason, reason.code != .sessionLost else {
             return "the session was lost, as the server does not know it any more; in doubt: \(words)"
@@ -130,11 +130,11 @@ final class SessionWatcher: Sendable {
         state.withLock { $0.undelivered = $0.undelivered ?? inDoubt.first }
     }
 
-    /// A connection has ended, or was not made.
+    /// Notes that a connection has ended, or was not made.
     ///
-    /// Whether the server had welcomed the session over it, is counted: `watchSession` may hear of that later.
+    /// Counts whether the server had welcomed the session over it, because `watchSession` may learn that later.
     ///
-    /// - Returns: How often the session has been welcomed until now.
+    /// - Returns: how often the session has been welcomed until now.
     private func lostContact(by transition: ConnectionTransition) -> Int {
         let openingCount = client.statistics.openingCount
         state.withLock { state in
@@ -148,7 +148,7 @@ final class SessionWatcher: Sendable {
 
     private func checkTimeout() throws(CommandFailure) {
         let (isUsedUp, reason) = state.withLock { state in
-            // The session is welcome over a connection.
+            // The server has welcomed the session over a connection.
             if client.statistics.openingCount > state.endCount { return (false, state.lastReason) }
             // An attempt that neither fails nor succeeds has 10 s.
             let timeout = state.hasAttemptFailed ? self.timeout : max(self.timeout, .seconds(10))
@@ -180,8 +180,7 @@ final class SessionWatcher: Sendable {
 }
 
 extension ConnectionTransition {
-    /// Whether it tells that a connection has ended, or was not made. One that has stood for long is made again at
-    /// once.
+    /// Whether a connection has ended, or was not made, with this step. A long-lived connection is made again at once.
     fileprivate var isFailure: Bool {
         switch to {
         case .backingOff, .waitingForNetwork: true
@@ -190,10 +189,10 @@ extension ConnectionTransition {
         }
     }
 
-    /// Whether there was a connection until then.
+    /// Whether there was a connection until this step.
     fileprivate var endsConnection: Bool { from == .ready || from == .draining }
 
-    /// That there is no connection, in words.
+    /// Returns the words for a missing connection.
     fileprivate func words(after last: ConnectionTransition?) -> String {
         let next =
             switch to {
@@ -208,7 +207,7 @@ extension ConnectionTransition {
 }
 
 extension TransitionReason {
-    /// What happened and what to do, without what was behind it.
+    /// The error and the advice, without the cause.
     fileprivate var words: String {
         if let error { return error.message }
         return code == .closedByPeer ? "The server has ended it in order." : asError.message

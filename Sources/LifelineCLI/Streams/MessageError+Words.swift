@@ -1,10 +1,10 @@
 internal import LifelineMessages
 
 extension MessageError {
-    /// What happened, and what the user of the command can do, in place of what a program can.
+    /// The error, with advice for the user of the command in place of that for a program.
     var words: String {
         let programAdvice = [" DecodingOptions.", "JSONDecodingOptions.", "TextFormatDecodingOptions."]
-        // "1.5" has no space behind the point.
+        // "1.5" has no space after the point.
         let sentences = message.split(separator: ". ", omittingEmptySubsequences: false).map(String.init)
         let kept = sentences.filter { sentence in !programAdvice.contains { " \(sentence)".contains($0) } }.joined(
             separator: ". "

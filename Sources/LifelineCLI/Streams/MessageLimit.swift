@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Lifeline
 
-/// How long a message may be.
+/// The option for the longest message.
 struct MessageLimit: ParsableArguments {
     @Option(
         name: .customLong("limit"),
@@ -14,18 +14,18 @@ struct MessageLimit: ParsableArguments {
     var chosen: Int?
 
     func validate() throws {
-        // protobuf's own limit of a message.
+        // protobuf's own limit for a message.
         if let chosen, !(0...Int(Int32.max)).contains(chosen) {
             throw ValidationError("--limit must be between 0 and 2147483647.")
         }
     }
 
-    /// Of a message in a file or a pipe.
+    /// The limit of a message in a file or a pipe.
     var ofFiles: Int { chosen ?? 64 << 20 }
 
-    /// Of a message on a connection, where a peer must not take up much memory.
+    /// The limit of a message on a connection, where a peer must not take up much memory.
     var ofConnections: Int { chosen ?? ConnectionConfiguration().maximumFrameLength }
 
-    /// Of a session's frame, which has a message and what belongs to it: numbers, and 64 KiB for metadata.
+    /// The limit of a session's frame, which has a message, numbers, and up to 64 KiB of metadata.
     var ofSessions: Int { ofConnections + (64 << 10) }
 }

@@ -1,4 +1,4 @@
-/// Cuts text that arrives in pieces into the texts of single messages.
+/// Splits text that arrives in pieces into the texts of single messages.
 ///
 /// JSON values may follow each other with or without space between them, and may have several lines. In text format, a
 /// line with `---` ends a message; the last one may lack it.
@@ -6,26 +6,26 @@ struct MessageSplitter {
     /// The text of a message, which may still be malformed.
     struct Piece: Equatable {
         let text: [UInt8]
-        /// The line in which it begins, from 1.
+        /// The number of its first line, from 1.
         let line: Int
     }
 
-    /// The text of a message is longer than the limit.
+    /// The error for a message whose text is longer than the limit.
     struct TooLong: Error, Equatable {
-        /// The line in which it begins, from 1.
+        /// The number of the message's first line, from 1.
         let line: Int
     }
 
     private let form: TextForm
     private let limit: Int
     private var json = JSONState()
-    /// The message that has begun, as far as it has come.
+    /// The received part of the present message.
     private var text: [UInt8] = []
-    /// The line in which that begins.
+    /// The number of its first line.
     private var firstLine = 1
-    /// The line that is read.
+    /// The number of the line that is being read.
     private var line = 1
-    /// Where that line begins in `text`; for text format only.
+    /// The start of that line in `text`; for text format only.
     private var lineStart = 0
 
     /// - Parameter limit: the most bytes that the text of a message may have.
@@ -42,7 +42,7 @@ struct MessageSplitter {
         }
     }
 
-    /// Appends the message that the end of the input ends. What comes then is another text, whose lines are counted on.
+    /// Appends the message that ends with the input. A later chunk is another text; line numbers continue.
     mutating func finish(into pieces: inout [Piece]) {
         switch form {
         case .json:
@@ -67,7 +67,7 @@ struct MessageSplitter {
 
 extension MessageSplitter {
     private mutating func splitJSON(_ chunk: [UInt8], into pieces: inout [Piece]) throws(TooLong) {
-        // Where the part of the message begins that is not yet in `text`.
+        // The start of the part of the message that is not yet in `text`.
         var start = 0
         for index in chunk.indices {
             let byte = chunk[index]
@@ -93,15 +93,16 @@ extension MessageSplitter {
 
 /// A place in a sequence of JSON values.
 private struct JSONState {
-    /// Open objects and arrays.
+    /// The number of open objects and arrays.
     private var depth = 0
     private var isInString = false
-    /// Whether a backslash stands before.
+    /// Whether the previous byte is a backslash.
     private var isEscaped = false
-    /// Inside a number, true, false, null, or what is no JSON. Ends before the first space, or another value.
+    /// Whether the place is inside a number, true, false, null, or invalid JSON. This ends before the first space, or
+    /// another value.
     private(set) var isScalar = false
 
-    /// Before a value.
+    /// Whether the place is between values.
     var isBetween: Bool { depth == 0 && !isInString && !isScalar }
 
     /// Moves over a byte, and returns whether a value ends with it.
@@ -121,7 +122,7 @@ private struct JSONState {
         case quote: isInString = true
         case openBrace, openBracket: depth += 1
         case closeBrace, closeBracket:
-            // One that closes nothing is left to the parser, which says what is wrong.
+            // An unmatched bracket is left to the parser, which reports it.
             depth = max(depth - 1, 0)
             return depth == 0 && !isScalar
         default: if depth == 0, !byte.isSpace { isScalar = true }
@@ -161,7 +162,7 @@ extension MessageSplitter {
 }
 
 extension [UInt8] {
-    /// Whether there is more than space and comments.
+    /// Whether there is anything besides space and comments.
     fileprivate var hasContent: Bool {
         var isInComment = false
         for byte in self where !byte.isSpace || byte == newline {

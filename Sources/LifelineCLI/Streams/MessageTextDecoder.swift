@@ -10,7 +10,7 @@ struct MessageTextDecoder {
 
     /// - Parameters:
     ///   - schema: the types of extensions and of the content of `google.protobuf.Any`.
-    ///   - ignoresUnknown: whether unknown fields and names of enum values are passed over.
+    ///   - ignoresUnknown: whether to ignore unknown fields and names of enum values.
     ///   - limit: the most bytes of an encoded message.
     init(_ type: MessageDescriptor, in schema: DescriptorPool, from form: TextForm, ignoresUnknown: Bool, limit: Int) {
         let types = MessageRegistry(schema)

@@ -5,9 +5,9 @@ internal import LifelineMessages
 internal import LifelineReflection
 internal import LifelineWellKnownTypes
 
-/// How messages are written for people and programs.
+/// The text forms of messages for people and programs.
 enum TextForm: String, CaseIterable, ExpressibleByArgument {
-    /// An object in a line of its own.
+    /// One object on each line.
     case json
     /// protobuf's text format; a line with `---` follows each message.
     case text
@@ -25,7 +25,7 @@ struct MessageTextEncoder {
 
     private let form: Form
     private let decoder: TypedDecoder
-    /// Whether nothing of a message may control the terminal that it is written to. Default: standard output is one.
+    /// Whether to escape characters that could control a terminal. Default: whether standard output is a terminal.
     var escapesControls = isatty(STDOUT_FILENO) == 1
 
     private init(_ type: MessageDescriptor, _ form: Form, limit: Int) {
@@ -44,7 +44,7 @@ struct MessageTextEncoder {
         }
     }
 
-    /// For messages of an unknown type: text format with the numbers of fields.
+    /// Returns an encoder for messages of an unknown type: text format with field numbers.
     static func fieldNumbers(limit: Int, inOneLine: Bool = false) -> MessageTextEncoder {
         // All fields are unknown to an empty message.
         let type = MessageDescriptor(Google_Protobuf_Empty.self)
@@ -62,7 +62,7 @@ struct MessageTextEncoder {
         }
     }
 
-    /// The text of a message, without what stands behind it where others follow.
+    /// Returns the text of a message, without the separator after it.
     func text(of frame: UnsafeRawBufferPointer) throws(MessageError) -> [UInt8] {
         let message = try decoder.message(frame)
         switch form {
@@ -92,7 +92,7 @@ struct JSONFlags: ParsableArguments {
 }
 
 extension [UInt8] {
-    /// The same JSON, with escapes in place of what could control a terminal. Such characters stand only in strings.
+    /// The same JSON, with escapes for characters that could control a terminal. Such characters occur only in strings.
     var escapedControls: [UInt8] {
         if allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
         var result: [UInt8] = []

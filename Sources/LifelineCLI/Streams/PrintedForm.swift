@@ -2,14 +2,14 @@ internal import LifelineCore
 internal import LifelineMessages
 internal import LifelineReflection
 
-/// How messages are printed.
+/// The form in which messages are printed.
 enum PrintedForm {
     case text(MessageTextEncoder)
-    /// As they came; with a type, after a look whether they are of it.
+    /// The unchanged bytes; with a type, after a check of the message.
     case delimited(TypedDecoder?)
 
     /// - Parameters:
-    ///   - format: nil for JSON if the type is known, else for text with the numbers of fields.
+    ///   - format: nil for JSON if the type is known, and otherwise for text with field numbers.
     ///   - limit: the most bytes of an encoded message.
     init(
         _ format: MessageFormat?,
@@ -27,7 +27,7 @@ enum PrintedForm {
         }
     }
 
-    /// Appends what is printed of a message.
+    /// Appends the printed form of a message.
     func append(_ payload: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(MessageError) {
         switch self {
         case .text(let encoder):

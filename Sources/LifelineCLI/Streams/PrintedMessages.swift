@@ -12,9 +12,9 @@ struct BadMessage: Error, CustomStringConvertible {
     }
 }
 
-/// Makes text of encoded messages until there are enough, and counts those that cannot be decoded.
+/// Makes text from encoded messages until there are enough, and counts those that cannot be decoded.
 struct PrintedMessages {
-    /// The text of a message may be many times as long as its encoding: so much is written at once.
+    /// The number of bytes to write at once. The text of a message may be many times as long as its encoding.
     static let batchLength = 256 << 10
 
     private struct Report: Encodable {
@@ -38,9 +38,9 @@ struct PrintedMessages {
 
     var isDone: Bool { count >= maximumCount }
 
-    /// Appends what is printed of a message.
+    /// Appends the printed form of a message.
     ///
-    /// - Parameter place: in words.
+    /// - Parameter place: its place in words.
     /// - Throws: `BadMessage`, unless such messages are left out.
     mutating func append(
         _ payload: UnsafeRawBufferPointer,
@@ -59,7 +59,7 @@ struct PrintedMessages {
 
     mutating func reportProgress() { progress.report(count: count) }
 
-    /// Tells how it went.
+    /// Reports the result.
     func reportEnd() {
         progress.finish(count: count)
         if badCount > 0 {
@@ -68,7 +68,7 @@ struct PrintedMessages {
         }
     }
 
-    /// Tells a program how it went.
+    /// Reports the result to a program.
     func reportEndAsJSON() throws {
         try writeErrorLine(json: Report(received: count, leftOut: badCount))
     }

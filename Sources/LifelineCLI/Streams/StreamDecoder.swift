@@ -27,7 +27,7 @@ struct StreamDecoder: ~Copyable {
 
     /// Runs to the end of the stream, or until there are enough messages.
     ///
-    /// - Throws: `CommandFailure`, after what stands before the failure was printed.
+    /// - Throws: `CommandFailure`, after the messages before the failure were printed.
     mutating func run() throws(CommandFailure) {
         let result = decodeAll()
         try printer.flush()
@@ -38,7 +38,7 @@ struct StreamDecoder: ~Copyable {
     private mutating func decodeAll() -> Result<Void, CommandFailure> {
         do {
             while !printer.isDone {
-                // What came is printed before the next read, which may wait.
+                // Print the messages before the next read, which may wait.
                 try printer.flush()
                 let chunk = try input.read(atMost: 256 << 10)
                 if chunk.isEmpty {
@@ -49,7 +49,7 @@ struct StreamDecoder: ~Copyable {
             }
             return .success(())
         } catch is FramingError where printer.isDone {
-            // Nobody asked for what stands behind the last message.
+            // Bytes after the last requested message do not matter.
             return .success(())
         } catch let error as FramingError {
             return .failure(printer.place.failure(for: error))
@@ -63,7 +63,7 @@ struct StreamDecoder: ~Copyable {
 private struct FramePrinter: FrameRunSink {
     private var messages: PrintedMessages
     private var output: [UInt8] = []
-    /// Where the next message begins.
+    /// The place of the next message.
     private(set) var place: StreamPlace
 
     init(messages: PrintedMessages, name: String) {
@@ -89,6 +89,6 @@ private struct FramePrinter: FrameRunSink {
         try OutputFile.standardOutput.writeBlocking(output)
     }
 
-    /// Tells how it went.
+    /// Reports the result.
     func reportEnd() { messages.reportEnd() }
 }

@@ -30,7 +30,7 @@ struct StreamEncoder: ~Copyable {
         do throws(CommandFailure) {
             var isAtEnd = false
             while !isAtEnd {
-                // What came is written before the next read, which may wait.
+                // Write the messages before the next read, which may wait.
                 try flush()
                 let chunk = try input.read(atMost: 256 << 10)
                 isAtEnd = chunk.isEmpty

@@ -1,30 +1,30 @@
 internal import LifelineCore
 
-/// Where a message stands in a delimited stream.
+/// The place of a message in a delimited stream.
 struct StreamPlace: CustomStringConvertible {
-    /// The stream, as the user calls it.
+    /// The name of the stream for the user.
     let name: String
-    /// The messages before this place.
+    /// The number of messages before this place.
     private(set) var messageCount = 0
-    /// Behind all lengths and messages before this place.
+    /// The offset in bytes of this place.
     private var byteOffset = 0
 
     init(name: String) {
         self.name = name
     }
 
-    /// Moves behind a message.
+    /// Moves past a message.
     ///
-    /// - Parameter byteCount: how long it is, its length included.
+    /// - Parameter byteCount: the length of the message, including its length prefix.
     mutating func advance(by byteCount: Int) {
         messageCount += 1
         byteOffset += byteCount
     }
 
-    /// The message that begins here, in words.
+    /// The message that begins here, in words for the user.
     var description: String { "message \(messageCount + 1) of \(name), at byte \(byteOffset)" }
 
-    /// The failure for a stream that does not go on with a message here.
+    /// Returns the failure for a stream that has no valid message here.
     func failure(for error: FramingError) -> CommandFailure {
         let text =
             switch error.code {

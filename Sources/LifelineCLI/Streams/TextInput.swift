@@ -12,7 +12,7 @@ final class OpenFile: Sendable {
         self.file = file
     }
 
-    /// Waits for the next bytes; empty at the end, and when the task is cancelled.
+    /// Waits for the next bytes; returns none at the end, and when the task is cancelled.
     func readChunk() async throws(CommandFailure) -> [UInt8] {
         do {
             return try await file.readChunk()
@@ -24,33 +24,33 @@ final class OpenFile: Sendable {
     }
 }
 
-/// Reads messages of one type from text: a file's, or what an option says.
+/// Reads messages of one type from text, in a file or an option.
 struct TextInput {
-    /// The terminal drops what is typed behind so many bytes of a line (`N_TTY_BUF_SIZE` of Linux, less one).
+    /// The most typed bytes of a line that the terminal keeps (`N_TTY_BUF_SIZE` of Linux, less one).
     private static let maximumTypedCount = 4095
     private static let typingAdvice =
         "A terminal takes the first 4,095 bytes of a line only; longer messages can come from a file or a pipe."
 
-    /// Nil for what an option says.
+    /// Nil for the text of an option.
     private let file: OpenFile?
-    /// The rest of that, which was not read yet.
+    /// The rest of an option's text, which was not read yet.
     private var literal: [UInt8]
-    /// The beginning of a line whose end was not typed yet.
+    /// The beginning of a line that is not complete yet.
     private var line: [UInt8] = []
     private let encoder: FrameEncoder
     private var reader: TextMessageReader
-    /// Whether somebody types the text: a line that is wrong is told, and the next one can be right.
+    /// Whether a user types the text: a wrong line is reported, and the next one can be right.
     private let isTyped: Bool
 
     /// - Parameters:
     ///   - byteLimit: the most bytes of an encoded message.
-    ///   - isTyped: whether somebody types the text, line by line.
+    ///   - isTyped: whether a user types the text, line by line.
     init(_ file: consuming InputFile, _ decoder: MessageTextDecoder, byteLimit: Int, isTyped: Bool = false) {
         let file = OpenFile(file)
         self.init(file, [], of: file.name, decoder, byteLimit: byteLimit, isTyped: isTyped)
     }
 
-    /// - Parameter option: the option, as the user calls it.
+    /// - Parameter option: the name of the option for the user.
     init(_ text: String, of option: String, _ decoder: MessageTextDecoder, byteLimit: Int) {
         self.init(nil, Array(text.utf8), of: option, decoder, byteLimit: byteLimit, isTyped: false)
     }
@@ -95,8 +95,8 @@ struct TextInput {
         }
     }
 
-    /// Reads the lines that end in a chunk, each as a text of its own, so that what one of them leaves open does not swallow
-    /// the next.
+    /// Reads the lines that end in a chunk, each as a separate text, so that an unclosed brace in one of them does not
+    /// affect the next.
     private mutating func readLines(_ chunk: [UInt8], into messages: inout [RawMessage]) {
         line += chunk
         while let end = line.firstIndex(of: UInt8(ascii: "\n"))

@@ -9,21 +9,22 @@ struct TextMessageReader {
     private(set) var messageCount = 0
 
     /// - Parameters:
-    ///   - name: the text, as the user calls it.
+    ///   - name: the name of the text for the user.
     ///   - limit: the most bytes of an encoded message.
     init(_ decoder: MessageTextDecoder, of name: String, limit: Int) {
         self.name = name
         self.decoder = decoder
-        // JSON may have an escape of six characters for a byte, and names besides.
+        // JSON may have an escape of six characters for a byte, and also names.
         splitter = MessageSplitter(decoder.form, limit: max(limit, 1 << 20) * 8)
     }
 
-    /// Hands on the messages that end in a piece of the text.
+    /// Passes on the messages that end in a piece of the text.
     ///
     /// - Parameters:
     ///   - chunk: the next piece; empty at the end of the text.
-    ///   - take: what it throws but a `CommandFailure` stands for a message that cannot be encoded.
-    /// - Throws: `CommandFailure`, after what stands before the failure was handed on.
+    ///   - take: receives each message. Any error other than a `CommandFailure` means that the message cannot be
+    ///     encoded.
+    /// - Throws: `CommandFailure`, after the messages before the failure were passed on.
     mutating func read(_ chunk: [UInt8], _ take: (DynamicMessage) throws -> Void) throws(CommandFailure) {
         var pieces: [MessageSplitter.Piece] = []
         let result = split(chunk, into: &pieces)
@@ -31,7 +32,7 @@ struct TextMessageReader {
         try result.get()
     }
 
-    /// Forgets what has begun, so that the next text begins anew.
+    /// Drops the message that has begun, so that the next text starts new.
     mutating func skip() {
         var pieces: [MessageSplitter.Piece] = []
         splitter.finish(into: &pieces)

@@ -1,10 +1,11 @@
-/// Deadlines of which the earliest can be found and taken out. Equal ones come in the order of their ids.
+/// A collection of deadlines, from which the earliest can be found and removed. Equal ones come in the order of their
+/// ids.
 ///
-/// Those that come in order, as most do, stand in a queue; the others in a binary heap. An id has one deadline, which
-/// may be inserted again.
+/// Deadlines inserted in order, as most are, are kept in a queue; the others in a binary heap. An id has one deadline,
+/// which may be inserted again.
 ///
-/// A deadline that does not count any more stays until it is the first, or until those like it outweigh the others, so
-/// that ending something costs constant time on average. For that, call `compact` after something has ended.
+/// A deadline that no longer counts stays until it is the first, or until such deadlines outnumber the others, so that
+/// removal takes constant time on average. For that, call `compact` after a deadline has become invalid.
 @usableFromInline
 package struct DeadlineHeap: Sendable {
     private struct Element: Comparable, Sendable {
@@ -16,14 +17,14 @@ package struct DeadlineHeap: Sendable {
         }
     }
 
-    /// The first of them is at `head`.
+    /// The elements in order; the first one is at `head`.
     private var queue: [Element] = []
     private var head = 0
     private var heap: [Element] = []
 
     @usableFromInline package init() {}
 
-    /// How many deadlines take up memory, those included that were taken out of the queue.
+    /// The number of deadlines that take up memory, including those removed from the queue.
     @usableFromInline package var count: Int { queue.count + heap.count }
 
     /// The earliest deadline, or after `compact`, the earliest that counts.
@@ -43,7 +44,7 @@ package struct DeadlineHeap: Sendable {
         queue.append(element)
     }
 
-    /// Takes out the earliest deadline if it has come, and returns its id, which may not count any more.
+    /// Removes the earliest deadline if it has passed, and returns its id, which may no longer count.
     @usableFromInline
     package mutating func takeDue(now: MonotonicTime) -> UInt64? {
         guard let first, first.deadline <= now else { return nil }
@@ -51,14 +52,14 @@ package struct DeadlineHeap: Sendable {
         return first.id
     }
 
-    /// Takes out deadlines that do not count any more: the first ones, and all once they are the most.
+    /// Removes deadlines that no longer count: those at the front, and all once they are the majority.
     ///
     /// - Parameters:
-    ///   - liveCount: how many deadlines count.
-    ///   - isLive: whether the deadline of an id counts.
+    ///   - liveCount: the number of deadlines that count.
+    ///   - isLive: returns whether the deadline of an id counts.
     @usableFromInline
     package mutating func compact(liveCount: Int, isLive: (UInt64) -> Bool) {
-        // 32 so that a few are not gone through at every other end.
+        // 32, so that a few deadlines are not filtered at every other removal.
         if count > 2 * liveCount + 32 {
             queue = queue[head...].filter { isLive($0.id) }
             head = 0
@@ -68,7 +69,7 @@ package struct DeadlineHeap: Sendable {
         while let first, !isLive(first.id) { remove(first) }
     }
 
-    /// Takes out the first.
+    /// Removes the first element.
     private mutating func remove(_ first: Element) {
         guard head < queue.count, queue[head].id == first.id else { return removeFirstOfHeap() }
         head += 1

@@ -1,21 +1,21 @@
-/// Elements that come in at the end and leave at the front, each under the number at which it came in.
+/// A queue: elements are added at the end and removed at the front, and each has an ascending number.
 ///
-/// Every operation takes constant time on average, and memory follows the elements that are left: one that has left is
-/// let go of at once, however large it is.
+/// Every operation takes constant time on average, and memory is proportional to the present elements. A removed
+/// element is released at once.
 ///
-/// All of it can be inlined: other modules specialize it.
+/// Everything can be inlined, so that other modules specialize it.
 @usableFromInline
 package struct FIFO<Element: Sendable>: Sendable {
-    /// The number of the first element that is left, or of the next one to come in.
+    /// The number of the first element, or of the next one to add if there is none.
     @usableFromInline package internal(set) var firstNumber: UInt64
-    /// Nil where one has left: all before `head`, and none behind.
+    /// The slots of the elements. Those before `head` are nil, the others are not.
     @usableFromInline var elements: [Element?] = []
     @usableFromInline var head = 0
-    /// How many places an empty queue keeps memory for.
+    /// The number of slots that an empty queue keeps memory for.
     @usableFromInline let keptCapacity: Int
 
-    /// - Parameter keptCapacity: how many places memory is kept for while elements come and go. More is given back when
-    ///   a burst is over.
+    /// - Parameter keptCapacity: the number of slots that memory is kept for. More memory is freed when a burst is
+    ///   over.
     @inlinable
     package init(firstNumber: UInt64 = 0, keptCapacity: Int = 1024) {
         self.firstNumber = firstNumber
@@ -24,13 +24,13 @@ package struct FIFO<Element: Sendable>: Sendable {
 
     @inlinable package var count: Int { elements.count - head }
     @inlinable package var isEmpty: Bool { head == elements.count }
-    /// The number of the next element to come in.
+    /// The number of the next element to add.
     @inlinable package var nextNumber: UInt64 { firstNumber + UInt64(count) }
-    /// The numbers of the elements that are left.
+    /// The numbers of the present elements.
     @inlinable package var numbers: Range<UInt64> { firstNumber..<nextNumber }
     @inlinable package var first: Element? { isEmpty ? nil : elements[head] }
 
-    /// The element of a number that is left.
+    /// The element with a number, which must be present.
     @inlinable
     package subscript(number: UInt64) -> Element {
         get { elements[head + Int(number - firstNumber)]! }
@@ -42,7 +42,7 @@ package struct FIFO<Element: Sendable>: Sendable {
         elements.append(element)
     }
 
-    /// Takes the first element out, which there must be.
+    /// Removes the first element, which must exist.
     @inlinable
     @discardableResult
     package mutating func removeFirst() -> Element {
@@ -53,13 +53,13 @@ package struct FIFO<Element: Sendable>: Sendable {
         return element
     }
 
-    /// Takes the first element out, if there is one.
+    /// Removes the first element, if there is one.
     @inlinable
     package mutating func popFirst() -> Element? {
         isEmpty ? nil : removeFirst()
     }
 
-    /// Takes all elements out, and returns them.
+    /// Removes and returns all elements.
     @inlinable
     package mutating func removeAll() -> [Element] {
         defer {
@@ -71,12 +71,12 @@ package struct FIFO<Element: Sendable>: Sendable {
 
     @inlinable
     mutating func compact() {
-        // 32 so that a short queue is not moved at every other element.
+        // 32, so that a short queue is not moved at every other element.
         guard head > count + 32 || isEmpty else { return }
         if isEmpty, elements.capacity > keptCapacity {
             elements = []
         } else if isEmpty, head <= 32 {
-            // Of a few, less work than `removeFirst`.
+            // For a few elements, this is less work than `removeFirst`.
             while !elements.isEmpty { elements.removeLast() }
         } else {
             elements.removeFirst(head)

@@ -1,12 +1,12 @@
-/// Values under 32-bit numbers: what a dictionary is for, at a fraction of the cost of its hash function.
+/// A table of values by 32-bit numbers, like a dictionary, but without the cost of its hash function.
 ///
-/// A number's slot is the top of its product with a factor near the golden section, which spreads numbers that follow
-/// one another (Knuth, The Art of Computer Programming, volume 3, section 6.4). Each table draws its own, so that a
-/// peer that chooses the numbers cannot choose ones whose slots meet. A slot that is taken gives way to the next one.
-/// At most half of them are taken, so that operations take constant time on average. Memory follows the most values
-/// there were at once, until there are none.
+/// The slot of a number is the top of its product with a factor near the golden section, which spreads consecutive
+/// numbers (Knuth, The Art of Computer Programming, volume 3, section 6.4). Each table has its own random factor, so
+/// that a peer that chooses the numbers cannot choose colliding ones. After a taken slot the next one is tried. At most
+/// half of the slots are taken, so that operations take constant time on average. Memory is proportional to the largest
+/// number of values since the table was last empty.
 ///
-/// All of it can be inlined: other modules specialize it.
+/// Everything can be inlined, so that other modules specialize it.
 @usableFromInline
 package struct SerialTable<Value: Sendable>: Sendable {
     @usableFromInline
@@ -17,9 +17,9 @@ package struct SerialTable<Value: Sendable>: Sendable {
         @inlinable init() {}
     }
 
-    /// As many as a power of two, or none.
+    /// The slots. Their number is a power of two, or 0.
     @usableFromInline var slots: [Slot] = []
-    /// How far a product is shifted to be the index of a slot.
+    /// The shift that turns a product into the index of a slot.
     @usableFromInline var shift: UInt32 = 32
     @usableFromInline let factor: UInt32
     @usableFromInline package internal(set) var count = 0
@@ -28,12 +28,12 @@ package struct SerialTable<Value: Sendable>: Sendable {
 
     @inlinable package var isEmpty: Bool { count == 0 }
 
-    /// All, in the order of their numbers.
+    /// All elements, in the order of their numbers.
     package var elements: [(key: UInt32, value: Value)] {
         slots.compactMap { slot in slot.value.map { (slot.key, $0) } }.sorted { $0.key < $1.key }
     }
 
-    /// The value of a number; nil where there is none. Setting nil removes it.
+    /// The value of a number; nil if there is none. Setting nil removes it.
     @inlinable
     package subscript(key: UInt32) -> Value? {
         get { index(of: key).flatMap { slots[$0].value } }
@@ -49,7 +49,7 @@ package struct SerialTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// Adds a value for a number that has none. Returns false where it has one.
+    /// Adds a value for a number that has none. Returns false if it has one.
     @inlinable
     package mutating func insertNew(_ key: UInt32, _ value: Value) -> Bool {
         if index(of: key) != nil { return false }
@@ -93,7 +93,7 @@ package struct SerialTable<Value: Sendable>: Sendable {
         count += 1
     }
 
-    /// Frees a slot: values behind it that it has kept from a better one move up.
+    /// Frees a slot, and moves later values up that could not get a slot nearer to their own.
     @inlinable
     mutating func close(_ free: Int) {
         count -= 1

@@ -1,9 +1,10 @@
-/// Elements under ascending numbers, which come in at the end and leave from anywhere, mostly from the front.
+/// A queue of elements with ascending numbers. They are added at the end, and removed from anywhere, mostly from the
+/// front.
 ///
-/// To append and to remove take constant time on average, at worst logarithmic to find the number. Memory follows the
-/// elements that are left, wherever the others left.
+/// Appending and removing take constant time on average; finding a number takes logarithmic time at worst. Memory is
+/// proportional to the present elements, wherever others were removed.
 ///
-/// All of it can be inlined: other modules specialize it.
+/// Everything can be inlined, so that other modules specialize it.
 @usableFromInline
 package struct SparseQueue<Element: Sendable>: Sendable {
     @usableFromInline
@@ -18,25 +19,25 @@ package struct SparseQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// From `head` on; the first is one that is left, if any is.
+    /// The slots in use are those from `head` on. The first of them has an element, if any has.
     @usableFromInline var slots: [Slot] = []
     @usableFromInline var head = 0
-    /// How many are left.
+    /// The number of present elements.
     @usableFromInline package internal(set) var count = 0
 
     @inlinable package init() {}
 
     @inlinable package var isEmpty: Bool { count == 0 }
-    /// The first that is left.
+    /// The first present element.
     @inlinable
     package var first: (number: UInt64, element: Element)? {
         readFirst { $0 }.map { (slots[head].number, $0) }
     }
-    /// The numbers of those that are left, in order.
+    /// The numbers of the present elements, in order.
     @inlinable
     package var numbers: [UInt64] { slots[head...].compactMap { $0.element == nil ? nil : $0.number } }
 
-    /// The numbers of those that are left in a range, in order. They are found by binary search.
+    /// The numbers of the present elements in a range, in order. They are found by binary search.
     @inlinable
     package func numbers(in range: ClosedRange<UInt64>) -> [UInt64] {
         var numbers: [UInt64] = []
@@ -48,34 +49,34 @@ package struct SparseQueue<Element: Sendable>: Sendable {
         return numbers
     }
 
-    /// Those that are left, in order.
+    /// The present elements, in order.
     @inlinable
     package var elements: [Element] { slots[head...].compactMap(\.element) }
 
-    /// The element of a number; nil where it has left.
+    /// The element with a number; nil if it is not present.
     @inlinable
     package subscript(number: UInt64) -> Element? { slot(of: number).flatMap { slots[$0].element } }
 
-    /// Adds an element, whose number is above all that were there.
+    /// Adds an element, whose number must be above all earlier ones.
     @inlinable
     package mutating func append(_ number: UInt64, _ element: Element) {
         slots.append(Slot(number: number, element: element))
         count += 1
     }
 
-    /// Changes the element of a number where it is left.
+    /// Changes the element with a number, if it is present.
     @inlinable
     package mutating func update(_ number: UInt64, _ change: (inout Element) -> Void) {
         if let slot = slot(of: number), slots[slot].element != nil { change(&slots[slot].element!) }
     }
 
-    /// What `body` finds in the first that is left, which need not be copied for it; nil where there is none.
+    /// Returns the result of `body` for the first present element, which is not copied; nil if there is none.
     @inlinable
     package func readFirst<Result>(_ body: (Element) -> Result) -> Result? {
         head < slots.count ? slots[head].element.map(body) : nil
     }
 
-    /// Takes an element out; nil where it has left already.
+    /// Removes an element; returns nil if it is not present.
     @inlinable
     @discardableResult
     package mutating func remove(_ number: UInt64) -> Element? {
@@ -89,7 +90,7 @@ package struct SparseQueue<Element: Sendable>: Sendable {
     @inlinable
     func slot(of number: UInt64) -> Int? {
         let (low, high) = (head, slots.count - 1)
-        // Looked at where they are: `slots.last` would be a copy.
+        // Accessed in place: `slots.last` would be a copy.
         guard low <= high, slots[low].number <= number, number <= slots[high].number else { return nil }
         if slots[low].number == number { return low }
         let slot = firstSlot(from: number)
@@ -111,14 +112,14 @@ package struct SparseQueue<Element: Sendable>: Sendable {
     mutating func compact() {
         if count == 0, slots.count <= 32, slots.capacity <= 1024 {
             head = 0
-            // For a few, less work than `removeAll`.
+            // For a few elements, this is less work than `removeAll`.
             while !slots.isEmpty { slots.removeLast() }
             return
         }
-        // 32 so that a short queue is not moved at every other element.
+        // 32, so that a short queue is not moved at every other element.
         guard slots.count > 2 * count + 32 || count == 0 else { return }
         head = 0
-        // Kept while elements come and go, given back when a burst is over.
+        // Memory is kept while elements come and go, and freed when a burst is over.
         if slots.capacity > 8 * count + 1024 {
             slots = slots.filter { $0.element != nil }
         } else {

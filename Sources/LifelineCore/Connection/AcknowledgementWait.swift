@@ -1,9 +1,10 @@
-/// How often, and for how long, to check whether the peer's TCP has acknowledged what was written last. No event says
-/// so.
+/// Decides how often, and for how long, to check whether the peer's TCP has acknowledged the last written bytes. No
+/// event reports it.
 ///
-/// The time counts as a whole: a peer that makes room for a few bytes now and then could prolong it for ever otherwise.
+/// The time limit is one for the whole wait, because otherwise a peer that makes room for a few bytes now and then
+/// could prolong it for ever.
 package struct AcknowledgementWait: Sendable {
-    /// Short enough for a network within a room, and long enough that it costs nothing over a slow one.
+    /// The first pause is short enough for a local network; the last is long enough to cost nothing over a slow one.
     private static let pauses = (first: Duration.milliseconds(1), last: Duration.milliseconds(50))
 
     private let deadline: MonotonicTime
@@ -13,7 +14,8 @@ package struct AcknowledgementWait: Sendable {
         deadline = now + timeout
     }
 
-    /// The driver has checked. Returns how long to wait until the next check; nil when there is nothing to wait for.
+    /// Notes that the driver has checked. Returns how long to wait until the next check; nil when there is nothing to
+    /// wait for.
     ///
     /// - Parameter isOver: whether everything is acknowledged, or nothing more will be.
     package mutating func checked(isOver: Bool, now: MonotonicTime) -> Duration? {

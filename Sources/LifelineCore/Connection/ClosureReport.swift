@@ -1,22 +1,22 @@
 /// How a connection ended.
 package struct ClosureReport: Sendable {
-    /// Why it failed; nil when both sides ended it, or the peer did not in time.
+    /// The reason for which it failed; nil when both sides ended it, or the peer did not end its side in time.
     package var failure: ConnectionError?
-    /// Whether it failed while it was in use, before a graceful close was asked for.
+    /// Whether it failed while it was in use, before a graceful close was requested.
     package var failedInUse: Bool
     /// False when a graceful close wrote everything, and the peer did not end its side in time.
     package var peerEndedInTime: Bool
     /// Bytes that were accepted and could not be written.
     package var unwrittenByteCount: Int
-    /// When the peer's last bytes came in; nil when none ever did, and where that is not tracked.
+    /// The time at which the peer's last bytes were received; nil when there were none, and when that is not tracked.
     package var lastInboundAt: MonotonicTime?
-    /// Frames that senders' calls were told to be accepted.
+    /// Frames that were reported to their senders as accepted.
     package var acceptedFrameCount: Int
-    /// Frames that were accepted, and that the peer's TCP had not acknowledged whole at the end. Nil when that was not
-    /// tracked, and for Unix sockets, which acknowledge nothing.
+    /// Accepted frames that the peer's TCP had not fully acknowledged at the end. Nil when that was not tracked, and
+    /// for Unix sockets, which acknowledge nothing.
     package var unacknowledgedFrameCount: Int?
 
-    /// - Parameter failedInUse: nil: when it has failed at all.
+    /// - Parameter failedInUse: if nil, true when it has failed at all.
     package init(
         failure: ConnectionError? = nil,
         failedInUse: Bool? = nil,

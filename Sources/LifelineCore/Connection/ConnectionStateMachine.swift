@@ -1,10 +1,10 @@
-/// The decisions over one connection's life: which direction is open, when to close, why it failed.
-/// Knows no channel, no bytes and no clock.
+/// The decisions about one connection's life: which direction is open, when to close, why it failed. It uses no
+/// channel, bytes or clock.
 package struct ConnectionStateMachine {
     private enum Input {
-        /// What comes is for the receiver.
+        /// Received bytes go to the receiver.
         case receiving
-        /// The receiver's input has ended; what comes is dropped.
+        /// The receiver's input has ended; received bytes are dropped.
         case discarding
         /// The peer has ended its side.
         case ended
@@ -12,28 +12,28 @@ package struct ConnectionStateMachine {
 
     private enum Output {
         case open
-        /// We have ended our side.
+        /// This side has ended.
         case ended
     }
 
     private enum State {
         /// Can go to: closing, closed.
         case open(Input, Output)
-        /// A graceful close: what is queued is written, what comes is dropped, until both sides have ended.
-        /// Can go to: closed.
+        /// A graceful close: queued bytes are written, received ones are dropped, until both sides have ended. Can go
+        /// to: closed.
         case closing(Input, Output)
-        /// There is no socket any more. Can go to: nothing.
+        /// The socket is closed. Can go to: no other state.
         case closed
     }
 
     private var state = State.open(.receiving, .open)
     /// The first reason why the connection failed.
     package private(set) var failure: ConnectionError?
-    /// Whether it failed while it was in use, before a graceful close was asked for.
+    /// Whether it failed while it was in use, before a graceful close was requested.
     package private(set) var failedInUse = false
-    /// False when a graceful close gave the peer's end up.
+    /// False when a graceful close stopped waiting for the peer's end.
     package private(set) var peerEndedInTime = true
-    /// Whether both sides had ended when the socket was closed, so that what the kernel still has may yet arrive.
+    /// Whether both sides had ended when the socket was closed, so that bytes in the kernel may still arrive.
     package private(set) var endedInOrder = false
 
     package init() {}
@@ -48,17 +48,17 @@ package struct ConnectionStateMachine {
         if case .closing = state { failure == nil } else { false }
     }
 
-    /// What to do with bytes.
+    /// The handling of received bytes.
     package enum BytesAction: Equatable {
         /// Find the frames in them.
         case parse
-        /// Find the pings in them; the rest is for nobody.
+        /// Find the pings in them, and drop the rest.
         case answer
         /// Drop them.
         case discard
     }
 
-    /// Bytes were received.
+    /// Returns how to handle received bytes.
     package func receivedBytes() -> BytesAction {
         switch state {
         case _ where failure != nil: .discard
@@ -68,23 +68,23 @@ package struct ConnectionStateMachine {
         }
     }
 
-    /// Who ended the input.
+    /// The side that ended the input.
     package enum InputEnd: Equatable {
-        /// The peer, who must not do so inside a frame.
+        /// The peer, which must not end inside a frame.
         case byPeer
-        /// We, who may do so anywhere.
+        /// This side, which may end anywhere.
         case byUs
     }
 
-    /// What to do when a direction has ended or shall end.
+    /// The steps when a direction has ended or should end.
     package struct EndAction: Equatable {
-        /// End the receiver's input: with `failure`, or because somebody ended it.
+        /// End the receiver's input: with `failure`, or because a side ended it.
         package var finishInput: InputEnd?
         /// Close the socket: both directions have ended.
         package var closeChannel = false
     }
 
-    /// The peer ended its side.
+    /// Notes that the peer ended its side.
     package mutating func inputEnded() -> EndAction {
         switch state {
         case .open(let input, let output):
@@ -98,7 +98,7 @@ package struct ConnectionStateMachine {
         }
     }
 
-    /// Our side was ended: everything accepted before is with the kernel.
+    /// Notes that this side was ended: the kernel has everything accepted before.
     package mutating func outputEnded() -> EndAction {
         switch state {
         case .open(let input, _):
@@ -112,22 +112,22 @@ package struct ConnectionStateMachine {
         }
     }
 
-    /// The owner wants no more input.
+    /// Notes that the owner wants no more input.
     package mutating func stopReceivingRequested() -> EndAction {
         guard case .open(.receiving, let output) = state else { return EndAction() }
         state = .open(.discarding, output)
         return EndAction(finishInput: .byUs)
     }
 
-    /// What to do when the owner wants a graceful close.
+    /// The steps when the owner requests a graceful close.
     package enum CloseAction: Equatable {
-        /// Finish the output, start the timer, and do what the end of input asks for.
+        /// Finish the output, start the timer, and run the action for the end of input.
         case begin(EndAction)
-        /// It is under way or done.
+        /// Nothing: a close is under way or done.
         case none
     }
 
-    /// The owner wants a graceful close.
+    /// Begins a graceful close, which the owner requests.
     package mutating func closeRequested() -> CloseAction {
         guard case .open(let input, let output) = state else { return .none }
         state = .closing(input == .ended ? .ended : .discarding, output)
@@ -139,17 +139,17 @@ package struct ConnectionStateMachine {
         )
     }
 
-    /// What to do when the close timer ends.
+    /// The steps when the close timer ends.
     package enum TimerAction: Equatable {
         /// Give it the same time again.
         case wait
         /// Close the socket without the peer's end.
         case closeChannel
-        /// Nothing: it is closed.
+        /// Nothing: the socket is closed.
         case none
     }
 
-    /// The close timer ended. `madeProgress`: bytes were written since it was started.
+    /// Notes that the close timer ended. `madeProgress`: whether bytes were written since it was started.
     package mutating func closeTimerEnded(madeProgress: Bool) -> TimerAction {
         guard case .closing(_, let output) = state else { return .none }
         if output == .ended {
@@ -160,7 +160,7 @@ package struct ConnectionStateMachine {
         return failed(.peerDoesNotRead) ? .closeChannel : .none
     }
 
-    /// Something failed, or the owner aborts. Tells whether to close the socket, which is so for the first reason only.
+    /// Notes a failure, or an abort by the owner. Returns whether to close the socket: only for the first reason.
     package mutating func failed(_ reason: ConnectionError) -> Bool {
         guard failure == nil else { return false }
         switch state {
@@ -172,13 +172,14 @@ package struct ConnectionStateMachine {
         return true
     }
 
-    /// The socket is closed. Tells whether the receiver's input ends with that; from then on `failure` is final.
+    /// Notes that the socket is closed. Returns whether the receiver's input ends with that. From then on `failure` is
+    /// final.
     package mutating func becameInactive() -> EndAction {
         switch state {
         case .closed:
             return EndAction()
         case .open(let input, let output):
-            // With our side ended the peer's end closes the socket at once. Otherwise somebody cut it.
+            // If this side has ended, the peer's end closes the socket at once. Otherwise the connection was cut.
             if output == .open { _ = failed(.connectionLost) }
             endedInOrder = failure == nil
             state = .closed
@@ -197,7 +198,7 @@ extension ConnectionError {
     }
 
     package static var peerDoesNotRead: ConnectionError {
-        ConnectionError(code: .closedLocally, message: "The peer stopped reading; closing it was given up.")
+        ConnectionError(code: .closedLocally, message: "The peer stopped reading, so closing was given up.")
     }
 
     package static var outOfMemoryBudget: ConnectionError {
@@ -213,7 +214,7 @@ extension ConnectionError {
         ConnectionError(
             code: .overloaded,
             message:
-                "The server has ServerConfiguration.maximumConnections; this one made way, as its peer had said nothing."
+                "The server has ServerConfiguration.maximumConnections; this one was closed, as its peer was silent."
         )
     }
 

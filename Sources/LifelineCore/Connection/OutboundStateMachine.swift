@@ -1,24 +1,25 @@
-/// The decisions of the outgoing side: who may send, when to write, when to end. Knows no bytes, locks or tasks.
+/// The decisions of the outgoing side: which frames are accepted, when to write, when to end. It uses no bytes, locks
+/// or tasks.
 package struct OutboundStateMachine {
     private enum State {
-        /// Frames are taken. Can go to: finishing, closed.
+        /// Frames are accepted. Can go to: finishing, closed.
         case open
-        /// No new frames; those in line are still written, then this side of the connection ends.
-        /// Can go to: finished, closed.
+        /// No new frames are accepted; those in line are still written, then this side of the connection ends. Can go
+        /// to: finished, closed.
         case finishing
         /// This side was told to end. Can go to: closed.
         case finished
-        /// Nothing can be written any more: with the reason, unless sending was finished before. Can go to: nothing.
+        /// Nothing more can be written; has the reason, unless sending was finished before. Can go to: no other state.
         case closed(ConnectionError?)
     }
 
     private let marks: WaterMarks
     private var state = State.open
-    /// Bytes accepted that nobody has begun to write.
+    /// Accepted bytes whose writing has not begun.
     private var queuedByteCount = 0
-    /// Those among them that answer what has come. They do not hold up sends: whoever reads bounds them.
+    /// The queued bytes that are replies. They do not delay sends: the reading side bounds them.
     private var queuedReplyByteCount = 0
-    /// Bytes of the write that the kernel has not taken completely.
+    /// The bytes of the write under way.
     private var inFlightByteCount = 0
     private var isFlushScheduled = false
     /// The lengths of the sends that wait for room, in order.
@@ -32,27 +33,27 @@ package struct OutboundStateMachine {
     /// Bytes accepted and not yet taken by the kernel.
     package var unwrittenByteCount: Int { queuedByteCount + inFlightByteCount }
 
-    /// Whether frames are taken.
+    /// Whether frames are accepted.
     package var isOpen: Bool {
         if case .open = state { true } else { false }
     }
 
-    /// Why nothing can be written any more, unless sending was finished before.
+    /// The reason why nothing more can be written, unless sending was finished before.
     package var closeReason: ConnectionError? {
         if case .closed(let reason) = state { reason } else { nil }
     }
 
-    /// What to do with a frame.
+    /// The handling of a frame.
     package enum OfferAction: Equatable {
         /// Append it to the buffer.
         case accept(scheduleFlush: Bool)
-        /// Keep it under this name until it is admitted.
+        /// Keep it under this id until it is admitted.
         case wait(id: UInt64)
         /// Fail the send: with `closeReason`, or because sending was finished.
         case refuse
     }
 
-    /// A frame was offered.
+    /// Offers a frame.
     package mutating func offered(byteCount: Int) -> OfferAction {
         switch state {
         case .finishing, .finished, .closed: return .refuse
@@ -65,17 +66,17 @@ package struct OutboundStateMachine {
         }
     }
 
-    /// What to do with a frame that does not wait for room.
+    /// The handling of a frame that does not wait for room.
     package enum OfferNowAction: Equatable {
         /// Append it to the buffer.
         case accept(scheduleFlush: Bool)
-        /// Tell that there is no room.
+        /// Report that there is no room.
         case noRoom
         /// Fail the send, as in `OfferAction`.
         case refuse
     }
 
-    /// A frame was offered that is to be taken now or not at all.
+    /// Offers a frame that is accepted now or not at all.
     package mutating func offeredNow(byteCount: Int) -> OfferNowAction {
         guard isOpen else { return .refuse }
         guard hasRoom else { return .noRoom }
@@ -83,14 +84,14 @@ package struct OutboundStateMachine {
         return .accept(scheduleFlush: scheduleFlush())
     }
 
-    /// Somebody wants to know when there is room: accepted when there is, or waits in line like a frame of no bytes.
+    /// Requests a notice when there is room: accepted if there is room, otherwise waits in line like an empty frame.
     package mutating func roomRequested() -> OfferAction {
         guard isOpen else { return .refuse }
         return hasRoom ? .accept(scheduleFlush: false) : .wait(id: wait(byteCount: 0))
     }
 
-    /// Frames that answer what has come are to be written. They are taken until this side was told to end, since they
-    /// were begun before. Tells whether to schedule a flush; nil when nothing may be written any more.
+    /// Adds replies. They are accepted until this side is told to end, because they were begun before. Returns whether
+    /// to schedule a flush; nil when nothing more may be written.
     package mutating func replied(byteCount: Int) -> Bool? {
         switch state {
         case .finished, .closed: return nil
@@ -101,8 +102,8 @@ package struct OutboundStateMachine {
         }
     }
 
-    /// Bytes of the connection's own are to be written, which do not wait for room. Tells whether to schedule a flush;
-    /// nil when nothing may be written any more.
+    /// Adds the connection's own bytes, which do not wait for room. Returns whether to schedule a flush; nil when
+    /// nothing more may be written.
     package mutating func appended(byteCount: Int) -> Bool? {
         switch state {
         case .finishing, .finished, .closed: return nil
@@ -112,22 +113,22 @@ package struct OutboundStateMachine {
         }
     }
 
-    /// A waiting send was cancelled. Tells whether it still waited; otherwise its frame was accepted.
+    /// Cancels a waiting send. Returns whether it still waited; if not, its frame was accepted.
     package mutating func cancelled(id: UInt64) -> Bool {
         waiting.remove(id) != nil
     }
 
-    /// What to do on the loop when its turn to flush has come.
+    /// The step on the loop when a flush is due.
     package enum FlushAction: Equatable {
         /// Write the whole buffer and flush.
         case write
         /// End this side of the connection.
         case endOutput
-        /// Nothing: empty, or a write is under way, whose completion goes on.
+        /// Nothing: the buffer is empty, or a write is under way, which continues when it is done.
         case none
     }
 
-    /// The scheduled flush runs.
+    /// Begins the scheduled flush.
     package mutating func flushStarted() -> FlushAction {
         isFlushScheduled = false
         if inFlightByteCount > 0 { return .none }
@@ -145,15 +146,15 @@ package struct OutboundStateMachine {
         }
     }
 
-    /// What to do when the kernel has taken a write.
+    /// The steps when the kernel has taken a write.
     package struct WrittenAction: Equatable {
-        /// Sends whose frames are accepted now, in order: append them to the buffer.
+        /// The sends whose frames are accepted now, in order: append them to the buffer.
         package var admitted: [UInt64] = []
         /// Whether there is more to write or to end.
         package var scheduleFlush = false
     }
 
-    /// The kernel has taken the write completely.
+    /// Notes that the kernel has taken the write completely.
     package mutating func written() -> WrittenAction {
         inFlightByteCount = 0
         if case .closed = state { return WrittenAction() }
@@ -169,15 +170,15 @@ package struct OutboundStateMachine {
         return action
     }
 
-    /// What to do when the user has no more to send.
+    /// The steps when the user has no more to send.
     package struct FinishAction: Equatable {
-        /// Sends that are given up.
+        /// The sends that are given up.
         package var refused: [UInt64] = []
         /// Whether there is something to write or to end.
         package var scheduleFlush = false
     }
 
-    /// The user has no more to send. `refusingWaiting`: frames that were not accepted yet are given up as well.
+    /// Finishes sending. `refusingWaiting`: whether frames that were not accepted yet are given up as well.
     package mutating func finishRequested(refusingWaiting: Bool) -> FinishAction {
         var action = FinishAction()
         if case .open = state { state = .finishing }
@@ -189,21 +190,21 @@ package struct OutboundStateMachine {
         return action
     }
 
-    /// This side closes the connection: frames that were not accepted yet are given up, unless the user had said before
-    /// that there is no more to send. Then the connection ends behind them.
+    /// Closes the connection on this side. Frames that were not accepted yet are given up, unless sending was finished
+    /// before: then the connection ends after them.
     package mutating func closeRequested() -> FinishAction {
         finishRequested(refusingWaiting: isOpen)
     }
 
-    /// What is left when the connection is gone.
+    /// The remains of a connection that has ended.
     package struct ClosedAction: Equatable {
-        /// Sends that fail.
+        /// The sends that fail.
         package var refused: [UInt64] = []
         /// Bytes that were accepted and are lost.
         package var unwrittenByteCount = 0
     }
 
-    /// The connection is gone. Only the first reason counts.
+    /// Notes that the connection has ended. Only the first reason counts.
     package mutating func closed(_ reason: ConnectionError) -> ClosedAction {
         switch state {
         case .open: state = .closed(reason)
@@ -231,7 +232,7 @@ package struct OutboundStateMachine {
     private var hasRoom: Bool { waiting.isEmpty && unwrittenByteCount < marks.high }
 
     private var hasWork: Bool {
-        // Sends are in line only while bytes are queued or in flight.
+        // Sends wait in line only while bytes are queued or in flight.
         if case .finishing = state { true } else { queuedByteCount > 0 }
     }
 

@@ -1,8 +1,8 @@
-/// How much of what answers the peer's pings waits for the peer to read it. Replies do not wait for room, so that a
-/// peer which asks and does not read would fill the memory; while too much of them waits, its bytes are not read.
+/// Bounds the replies to pings that wait for the peer to read them. Replies do not wait for room, so a peer that asks
+/// and does not read would fill the memory. While too many reply bytes wait, the peer's bytes are not read.
 ///
-/// Other bytes that wait do not count: two sides that both send much, and do not read meanwhile, would wait for each
-/// other.
+/// Other waiting bytes do not count: otherwise two sides that both send much, and do not read meanwhile, would wait for
+/// each other.
 package struct ReplyBacklog: Sendable {
     private let marks: WaterMarks
     private var queuedByteCount = 0
@@ -13,7 +13,7 @@ package struct ReplyBacklog: Sendable {
         self.marks = marks
     }
 
-    /// Replies were queued. Tells whether to stop reading.
+    /// Notes queued replies. Returns whether to stop reading.
     package mutating func queued(byteCount: Int) -> Bool {
         queuedByteCount += byteCount
         guard !isPaused, queuedByteCount + inFlightByteCount >= marks.high else { return false }
@@ -21,13 +21,13 @@ package struct ReplyBacklog: Sendable {
         return true
     }
 
-    /// All that is queued is being written.
+    /// Notes that everything queued is being written.
     package mutating func writeStarted() {
         inFlightByteCount = queuedByteCount
         queuedByteCount = 0
     }
 
-    /// The kernel has taken the write. Tells whether to read on.
+    /// Notes that the kernel has taken the write. Returns whether to resume reading.
     package mutating func writeCompleted() -> Bool {
         inFlightByteCount = 0
         guard isPaused, queuedByteCount <= marks.low else { return false }

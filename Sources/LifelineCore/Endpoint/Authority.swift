@@ -1,6 +1,6 @@
 /// The host and the port of a URL, without a user: `host`, `host:port`, `[address]` or `[address]:port`.
 package struct Authority {
-    /// Why a text cannot be split.
+    /// The reason why a text cannot be split.
     package enum Problem: Error {
         /// More than one colon, and no brackets.
         case addressWithoutBrackets
@@ -14,7 +14,7 @@ package struct Authority {
     /// The text after the colon; nil if there is no colon.
     package let portText: Substring?
 
-    /// The port; nil if `portText` is no number from 0 to 65535.
+    /// The port; nil if `portText` is not a number from 0 to 65535.
     package var port: UInt16? {
         guard let portText, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return UInt16(portText)

@@ -1,11 +1,11 @@
 extension Endpoint {
     /// Reads `tcp://host:port`, `tls://host:port`, `unix:///absolute/path`, `ws://host[:port][/path][?query]` or
-    /// `wss://…`. An IPv6 address stands in brackets. Without a port, `ws` means 80 and `wss` 443 (RFC 6455, section
-    /// 3).
+    /// `wss://…`. An IPv6 address is written in brackets. Without a port, `ws` means 80 and `wss` 443 (RFC 6455,
+    /// section 3).
     ///
-    /// A Unix path is taken as it stands, without percent-encoding. So are a WebSocket's path and query, which must
-    /// have percent-encoding where a URL needs it.
-    /// - Throws: `ConnectionError` `invalidEndpoint`, whose message says what is wrong, without user and password.
+    /// A Unix path is used unchanged, without percent-encoding. A WebSocket's path and query are used unchanged, too,
+    /// and must be percent-encoded where a URL requires it.
+    /// - Throws: `ConnectionError` `invalidEndpoint`. Its message has the reason, without user and password.
     public init(_ text: String) throws(ConnectionError) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
             throw Endpoint.invalid(text, "it has no scheme. Write \(Endpoint.forms)")
@@ -18,7 +18,7 @@ extension Endpoint {
         case "ws": try self.init(webSocket: rest, defaultPort: 80, isEncrypted: false, of: text)
         case "wss": try self.init(webSocket: rest, defaultPort: 443, isEncrypted: true, of: text)
         default:
-            // Before a user and a password, the scheme may be one of them, put into the wrong place.
+            // In a text with a user and a password, the scheme may be one of them, put into the wrong place.
             let scheme = text.contains("@") ? "" : " \"\(String(text[..<colon]).escaped(limit: 20))\""
             throw ConnectionError(
                 code: .invalidEndpoint,
@@ -73,7 +73,7 @@ extension Endpoint {
             throw invalid(text, "the host has a character that no host has")
         }
         guard let port = parts.portText == nil ? defaultPort : parts.port else {
-            // The text is not repeated: it may be a password, of a URL without a host.
+            // The text is not repeated, because it may be a password in a URL without a host.
             throw invalid(text, "the port is no number from 0 to 65535")
         }
         return .tcp(host: String(host), port: Int(port))

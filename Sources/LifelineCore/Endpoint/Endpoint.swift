@@ -1,4 +1,4 @@
-/// A place to connect to or to listen on, and how to speak there: `tcp://host:port`, `tls://host:port`, `unix:///path`,
+/// An address to connect to or to listen on, with its protocol: `tcp://host:port`, `tls://host:port`, `unix:///path`,
 /// `ws://host:port/path` or `wss://host:port/path`.
 public struct Endpoint: Sendable, Hashable {
     package enum Address: Sendable, Hashable {
@@ -7,9 +7,9 @@ public struct Endpoint: Sendable, Hashable {
     }
 
     package let address: Address
-    /// Whether TLS lies on the socket.
+    /// Whether TLS runs on the socket.
     public let isEncrypted: Bool
-    /// Path and query of a WebSocket's URL; nil when frames go on the socket as they are.
+    /// Path and query of a WebSocket's URL; nil when frames go over the socket directly.
     package let webSocketTarget: String?
 
     package init(address: Address, isEncrypted: Bool = false, webSocketTarget: String? = nil) {
@@ -18,29 +18,29 @@ public struct Endpoint: Sendable, Hashable {
         self.webSocketTarget = webSocketTarget
     }
 
-    /// A TCP port of a host, which is a name, an IPv4 address, or an IPv6 address without brackets.
+    /// Makes an endpoint for a TCP port of a host, which is a name, an IPv4 address, or an IPv6 address without
+    /// brackets.
     ///
     /// Port 0 is for listening only: the system chooses a free one.
     public static func tcp(host: String, port: UInt16) -> Endpoint {
         Endpoint(address: .tcp(host: host, port: Int(port)))
     }
 
-    /// A TCP port on which TLS is spoken. The host is what the server's certificate must be made out to.
+    /// Makes an endpoint for a TCP port with TLS. The server's certificate must be issued for the host.
     public static func tls(host: String, port: UInt16) -> Endpoint {
         Endpoint(address: .tcp(host: host, port: Int(port)), isEncrypted: true)
     }
 
-    /// A Unix-domain stream socket in the file system.
+    /// Makes an endpoint for a Unix-domain stream socket in the file system.
     public static func unix(path: String) -> Endpoint {
         Endpoint(address: .unix(path: path))
     }
 
-    /// A WebSocket, `wss` when it is encrypted and `ws` else.
+    /// Makes an endpoint for a WebSocket, `wss` when it is encrypted and `ws` otherwise.
     ///
-    /// - Parameter target: path and query as they stand in the request, percent-encoded where that is needed.
-    ///   - Throws: `ConnectionError` `invalidEndpoint` when the target does not begin with a slash or has characters
-    ///     that
-    ///   no request line may have (RFC 9112, section 3.2).
+    /// - Parameter target: path and query in the form of the request, percent-encoded where needed.
+    /// - Throws: `ConnectionError` `invalidEndpoint` when the target does not begin with a slash or has characters that
+    ///   are not allowed in a request line (RFC 9112, section 3.2).
     public static func webSocket(
         host: String,
         port: UInt16,
@@ -55,7 +55,7 @@ public struct Endpoint: Sendable, Hashable {
         )
     }
 
-    /// The same way of speaking at another address.
+    /// Returns an endpoint with the same protocol at another address.
     package func at(_ address: Address) -> Endpoint {
         Endpoint(address: address, isEncrypted: isEncrypted, webSocketTarget: webSocketTarget)
     }
@@ -81,14 +81,14 @@ extension Endpoint: CustomStringConvertible {
         }
     }
 
-    /// The scheme of what stands at a host and port.
+    /// The scheme of an endpoint with host and port.
     package var scheme: String {
         if isWebSocket { isEncrypted ? "wss" : "ws" } else { isEncrypted ? "tls" : "tcp" }
     }
 }
 
 extension Endpoint.Address {
-    /// Host and port as in a URL, an IPv6 address in brackets; the path of a Unix socket.
+    /// Host and port as in a URL, with an IPv6 address in brackets; or the path of a Unix socket.
     package var authority: String {
         switch self {
         case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

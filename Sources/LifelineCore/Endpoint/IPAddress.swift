@@ -14,8 +14,8 @@ public struct IPAddress: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
-    /// Reads an address in its usual text form, such as `192.0.2.1` or `2001:db8::1`, without brackets or zone; nil
-    /// when it is none.
+    /// Reads an address in its usual text form, such as `192.0.2.1` or `2001:db8::1`, without brackets or zone; nil for
+    /// other texts.
     public init?(_ text: some StringProtocol) {
         let text = Substring(text).utf8
         if let bytes = IPAddress.parseV4(text) {
@@ -31,7 +31,7 @@ public struct IPAddress: Hashable, Sendable {
         (self.version, self.high, self.low) = (version, high, low)
     }
 
-    /// The address that consists of `bytes`, in the network's order; nil when their number is not that of the version.
+    /// Makes an address from `bytes` in network order; nil if their number does not fit the version.
     package init?(version: Version, bytes: RawSpan) {
         guard bytes.byteCount == version.byteCount else { return nil }
         switch version {
@@ -45,7 +45,7 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The address's bytes in the network's order: 4 or 16.
+    /// The address's bytes in network order: 4 or 16.
     package var bytes: [UInt8] {
         let all = [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
         return Array(all.suffix(version.byteCount))
@@ -57,7 +57,7 @@ extension IPAddress.Version {
 }
 
 extension IPAddress {
-    /// Of this machine itself: 127.0.0.0/8 or ::1.
+    /// Whether this is an address of this machine itself: 127.0.0.0/8 or ::1.
     package var isLoopback: Bool {
         switch version {
         case .v4: low >> 24 == 127
@@ -65,10 +65,10 @@ extension IPAddress {
         }
     }
 
-    /// 0.0.0.0 or ::, which as a destination stand for this machine itself.
+    /// Whether this is 0.0.0.0 or ::, which as a destination mean this machine itself.
     package var isUnspecified: Bool { high == 0 && low == 0 }
 
-    /// Valid on one link only: 169.254.0.0/16 or fe80::/10.
+    /// Whether the address is valid on one link only: 169.254.0.0/16 or fe80::/10.
     package var isLinkLocal: Bool {
         switch version {
         case .v4: low >> 16 == 0xA9FE
@@ -76,7 +76,7 @@ extension IPAddress {
         }
     }
 
-    /// For a group of hosts: 224.0.0.0/4 or ff00::/8.
+    /// Whether the address is that of a group of hosts: 224.0.0.0/4 or ff00::/8.
     package var isMulticast: Bool {
         switch version {
         case .v4: low >> 28 == 0xE
@@ -95,7 +95,7 @@ extension IPAddress {
         }
     }
 
-    /// For an IPv6 address that stands for an IPv4 one (::ffff:192.0.2.1), that one; otherwise the address itself.
+    /// The IPv4 address that an IPv6 address stands for (::ffff:192.0.2.1); otherwise the address itself.
     package var unmapped: IPAddress {
         guard version == .v6, high == 0, low >> 32 == 0xFFFF else { return self }
         return IPAddress(version: .v4, high: 0, low: low & 0xFFFF_FFFF)
@@ -103,7 +103,7 @@ extension IPAddress {
 }
 
 extension IPAddress: Comparable {
-    /// IPv4 before IPv6, then by value.
+    /// Orders IPv4 before IPv6, then by value.
     public static func < (first: IPAddress, second: IPAddress) -> Bool {
         guard first.version == second.version else { return first.version == .v4 }
         return (first.high, first.low) < (second.high, second.low)
@@ -111,12 +111,12 @@ extension IPAddress: Comparable {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// The usual text form; of IPv6 the shortest (RFC 5952).
+    /// The usual text form; for IPv6 the shortest one (RFC 5952).
     public var description: String {
         if version == .v4 { return bytes.map { "\($0)" }.joined(separator: ".") }
         if unmapped != self { return "::ffff:\(unmapped)" }
         let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
-        // The first of the longest runs of zeros, of two or more.
+        // The first of the longest runs of two or more zeros.
         var gap = 0..<0
         for start in groups.indices {
             let length = groups[start...].prefix { $0 == 0 }.count
@@ -149,7 +149,7 @@ extension IPAddress {
     private static func parseV6(_ text: Substring.UTF8View) -> [UInt8]? {
         let colon = UInt8(ascii: ":")
         var bytes: [UInt8] = []
-        // Before which byte "::" stands.
+        // The index of the byte after "::".
         var gap: Int?
         var rest = text
         if rest.starts(with: "::".utf8) {

@@ -1,12 +1,12 @@
-/// Takes the frames that a `FrameAssembler` completes, as many at once as lie together.
+/// Receives the frames that a `FrameAssembler` completes, as many at once as are contiguous.
 package protocol FrameRunSink {
-    /// Takes frames, which are valid for the call only. What this throws ends the chunk.
+    /// Receives frames, which are valid only during the call. An error ends the chunk.
     mutating func receive(_ run: FrameRun) throws
 }
 
-/// Takes frames one by one.
+/// Receives frames one by one.
 package protocol FrameSink: FrameRunSink {
-    /// Takes one frame's payload, which is valid for the call only. What this throws ends the chunk.
+    /// Receives one frame's payload, which is valid only during the call. An error ends the chunk.
     mutating func receive(frame: UnsafeRawBufferPointer) throws
 }
 
@@ -18,22 +18,22 @@ extension FrameSink {
 
 /// Joins the chunks of a byte stream into frames.
 ///
-/// All frames that lie whole in a chunk are handed on together and in place. Only a frame that straddles chunks is
-/// copied, each of its bytes once, and moved again only when its buffer doubles: a constant number of moves a byte,
-/// however small the chunks.
+/// All whole frames of a chunk are passed on together and in place. Only a frame that straddles chunks is copied, each
+/// of its bytes once, and moved again only when its buffer doubles: a constant number of moves for each byte, however
+/// small the chunks.
 ///
-/// The memory held is at most `2 × bytes received of the straddling frame + minimumCapacity`, plus what the allocator
-/// rounds up to, whatever its prefix declares; between frames it is none.
+/// The memory held is at most `2 × bytes received of the straddling frame + minimumCapacity`, plus the allocator's
+/// rounding, whatever the prefix declares. Between frames no memory is held.
 package struct FrameAssembler: Sendable {
-    /// The least that a straddling frame's buffer holds: most messages fit without growing it.
+    /// The smallest buffer of a straddling frame. Most messages fit without growing it.
     package static let minimumCapacity = 256
 
     private var decoder: FrameDecoder
     private var partial: [UInt8] = []
-    /// At least so many bytes are missing before `partial` is worth looking at again. Above 0 while it is not empty.
+    /// At least this many bytes are missing before `partial` is worth checking again. Above 0 while it is not empty.
     private var missing = 0
     private var failure: FramingError?
-    /// The number of frames that were handed on.
+    /// The number of frames that were passed on.
     package private(set) var frameCount = 0
 
     /// Makes an assembler at the start of a stream.
@@ -41,30 +41,30 @@ package struct FrameAssembler: Sendable {
         self.decoder = decoder
     }
 
-    /// Frames that begin from now on may have so many bytes, prefix excluded. For a higher limit than before.
+    /// Raises the limit for frames that begin from now on. The limit does not count the prefix.
     package mutating func raiseLimit(to maximumFrameLength: Int) {
         decoder = FrameDecoder(maximumFrameLength: max(maximumFrameLength, decoder.maximumFrameLength))
     }
 
-    /// Bytes of memory that the straddling frame takes up now.
+    /// The bytes of memory that the straddling frame takes up now.
     package var heldByteCount: Int { partial.capacity }
 
-    /// How long the straddling frame will be at least, prefix included; 0 when there is none.
+    /// The least length of the straddling frame, prefix included; 0 when there is none.
     package var pendingLength: Int { partial.isEmpty ? 0 : partial.count + missing }
 
-    /// Hands the frames that `chunk` completes to `sink`, in order: one that earlier chunks began, and all others
-    /// together.
+    /// Passes the frames that `chunk` completes to `sink`, in order: first a frame that earlier chunks began, and then
+    /// all others together.
     ///
-    /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
-    ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
+    /// - Throws: `FramingError` when the stream has no valid frame at a place, after the frames before it were passed
+    ///   on, and from then on at every call. Also the sink's errors, after which the stream must be given up.
     package mutating func receive(_ chunk: UnsafeRawBufferPointer, into sink: inout some FrameRunSink) throws {
         _ = try receivePart(of: chunk, limit: .unlimited, into: &sink)
     }
 
-    /// Does the same with a part of `chunk`: a frame that earlier chunks began, and those behind it that `limit`
+    /// Does the same with a part of `chunk`: a frame that earlier chunks began, and the following ones that `limit`
     /// allows.
     ///
-    /// - Returns: how many bytes were taken. The rest is to come with the next call.
+    /// - Returns: the number of bytes taken. Pass the rest with the next call.
     package mutating func receivePart(
         of chunk: UnsafeRawBufferPointer,
         limit: PartLimit,
@@ -95,14 +95,14 @@ package struct FrameAssembler: Sendable {
 
     /// Checks that the stream may end here.
     ///
-    /// - Throws: `FramingError` `truncatedFrame` inside a frame, or why the stream was no longer one of frames.
+    /// - Throws: `FramingError` `truncatedFrame` inside a frame, or the earlier error of the stream.
     package func finish() throws(FramingError) {
         if let failure { throw failure }
         if !partial.isEmpty { throw .truncatedFrame(received: partial.count, missing: missing) }
     }
 
-    /// Completes the frame left over from earlier chunks. Returns where the rest of the chunk starts, or nil when the
-    /// chunk was used up without completing it.
+    /// Completes the frame left over from earlier chunks. Returns the start of the rest of the chunk, or nil when the
+    /// chunk was used up without completing the frame.
     private mutating func completePartialFrame(
         from chunk: UnsafeRawBufferPointer,
         into sink: inout some FrameRunSink
@@ -132,7 +132,7 @@ package struct FrameAssembler: Sendable {
     private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>, stillMissing: Int) {
         let count = partial.count + bytes.count
         if count > partial.capacity {
-            // Twice what has come rather than what was declared, and no more than the frame needs.
+            // Twice the received length, not the declared one, and no more than the frame needs.
             partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, count + stillMissing)))
         }
         partial.append(contentsOf: bytes)

@@ -1,26 +1,26 @@
-/// Finds varint-delimited frames in bytes that somebody else owns.
+/// Finds varint-delimited frames in borrowed bytes.
 ///
-/// It has no state, copies nothing, allocates nothing and never looks past the prefix, so that a declared length is
-/// refused before a byte of the body has come. Any other framing needs only to answer with the same `Step`; what joins
-/// the chunks of a stream (`FrameAssembler`) knows nothing else of it.
+/// It has no state, copies nothing, allocates nothing and never reads past the prefix, so a declared length is refused
+/// before a byte of the body arrives. Another framing only needs to return the same `Step`: `FrameAssembler`, which
+/// joins the chunks of a stream, uses nothing else.
 package struct FrameDecoder: Sendable {
     /// The most bytes that a payload may have, prefix excluded.
     package let maximumFrameLength: Int
 
-    /// Makes a decoder. A limit below 0 counts as 0, one that no prefix can declare as 2³²−1.
+    /// Makes a decoder. A limit below 0 counts as 0, one that a prefix cannot declare as 2³²−1.
     package init(maximumFrameLength: Int) {
         self.maximumFrameLength = FrameDecoder.clamped(maximumFrameLength)
     }
 
-    /// What stands at a place in a run of bytes.
+    /// The result of decoding at an offset.
     package enum Step: Equatable {
-        /// A whole frame. Its payload's place; the next frame starts at the upper bound.
+        /// A whole frame, with the range of its payload. The next frame starts at the upper bound.
         case frame(payload: Range<Int>)
         /// The bytes end inside a frame. At least `missing` more are needed, which is 1 while the prefix is unfinished.
         case incomplete(missing: Int)
     }
 
-    /// Looks at the frame that starts at `offset`, which must not be past the end of `bytes`.
+    /// Decodes the frame that starts at `offset`, which must not be past the end of `bytes`.
     package func nextFrame(in bytes: UnsafeRawBufferPointer, from offset: Int) throws(FramingError) -> Step {
         switch Varint.decode(bytes, at: offset) {
         case .incomplete:

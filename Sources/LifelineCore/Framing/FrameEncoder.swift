@@ -4,10 +4,10 @@ package struct FrameEncoder: Sendable {
     package let maximumFrameLength: Int
     private let uncountedLength: (@Sendable (UnsafeRawBufferPointer) -> Int)?
 
-    /// Makes an encoder. A limit below 0 counts as 0, one that no prefix can declare as 2³²−1.
+    /// Makes an encoder. A limit below 0 counts as 0, one that a prefix cannot declare as 2³²−1.
     ///
-    /// - Parameter uncountedLength: how many bytes of a frame's payload `checkFrame` does not count; nil: it counts
-    ///   all.
+    /// - Parameter uncountedLength: returns the number of bytes in a frame's payload that `checkFrame` does not count;
+    ///   nil to count all.
     package init(maximumFrameLength: Int, uncountedLength: (@Sendable (UnsafeRawBufferPointer) -> Int)? = nil) {
         self.maximumFrameLength = FrameDecoder.clamped(maximumFrameLength)
         self.uncountedLength = uncountedLength
@@ -20,8 +20,7 @@ package struct FrameEncoder: Sendable {
         }
     }
 
-    /// Throws when the payload of a frame that has its prefix already is over the limit, or of another length than that
-    /// says.
+    /// Checks a frame with its prefix. Throws when the payload is over the limit, or does not have the declared length.
     package func checkFrame(_ frame: UnsafeRawBufferPointer) throws(FramingError) {
         guard case .value(let length, let prefixLength) = Varint.decode(frame), length == frame.count - prefixLength
         else {

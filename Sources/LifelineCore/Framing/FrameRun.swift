@@ -1,31 +1,31 @@
-/// Whole frames that lie one after the other in memory which somebody else owns: as they came, and nothing was copied.
+/// Whole contiguous frames in borrowed memory, as they were received, without a copy.
 ///
-/// Its elements are the frames' payloads, in order. They and the run are valid only during the call that hands the run
-/// over: what is to be kept has to be copied.
+/// Its elements are the frames' payloads, in order. They and the run are valid only during the call that passes the
+/// run. Copy bytes to keep them.
 public struct FrameRun: Sequence {
-    /// How many frames there are.
+    /// The number of frames.
     public let count: Int
     /// The frames with their length prefixes.
     @usableFromInline let bytes: UnsafeRawBufferPointer
 
     /// - Parameters:
-    ///   - bytes: whole frames with well-formed prefixes, and nothing else: no one looks again.
-    ///   - count: how many.
+    ///   - bytes: whole frames with well-formed prefixes, and nothing else. They are not checked again.
+    ///   - count: the number of frames.
     package init(unchecked bytes: UnsafeRawBufferPointer, count: Int) {
         self.bytes = bytes
         self.count = count
     }
 
-    /// How many bytes the frames take, prefixes included.
+    /// The number of bytes of the frames, prefixes included.
     @inlinable public var byteCount: Int { bytes.count }
 
-    /// The count.
+    /// The number of frames.
     @inlinable public var underestimatedCount: Int { count }
 
     /// Starts with the first frame.
     @inlinable public func makeIterator() -> Iterator { Iterator(bytes) }
 
-    /// Calls `body` with the payloads in their order, up to 64 at a time, which are a kilobyte of the stack.
+    /// Calls `body` with the payloads in order, up to 64 at a time, which take a kilobyte of the stack.
     @inlinable package func withPayloads(
         _ body: (UnsafeBufferPointer<UnsafeRawBufferPointer>) throws -> Void
     ) rethrows {
@@ -56,7 +56,8 @@ public struct FrameRun: Sequence {
         /// The next frame's payload; nil at the end.
         @inlinable public mutating func next() -> UnsafeRawBufferPointer? {
             guard var position, position != end else { return nil }
-            // The prefix was checked when the run was made: LEB128 of at most five bytes, and the payload is all there.
+            // The prefix was checked when the run was made: LEB128 of at most five bytes, followed by the whole
+            // payload.
             var byte = position.load(as: UInt8.self)
             position += 1
             var length = Int(byte & 0x7F)
@@ -71,7 +72,7 @@ public struct FrameRun: Sequence {
             return UnsafeRawBufferPointer(start: position, count: length)
         }
 
-        /// Passes over the next frame. Returns its length, prefix included; nil at the end.
+        /// Skips the next frame. Returns its length, prefix included; nil at the end.
         package mutating func skip() -> Int? {
             guard let start = position, next() != nil else { return nil }
             return position.map { $0 - start }
@@ -80,34 +81,34 @@ public struct FrameRun: Sequence {
 }
 
 extension FrameDecoder {
-    /// What stands from a place on in a run of bytes.
+    /// The result of scanning bytes for whole frames.
     struct Scan {
-        /// Why it ends where it does.
+        /// The reason for the end of a scan.
         enum Stop {
-            /// There is no further byte, or no more is to be looked at.
+            /// There are no more bytes, or the limit is reached.
             case end
-            /// The bytes end inside a frame, which needs at least so many more.
+            /// The bytes end inside a frame, which needs at least this many more.
             case incomplete(missing: Int)
-            /// What follows is no frame.
+            /// The following bytes are not a frame.
             case failure(FramingError)
         }
 
-        /// How many whole frames there are.
+        /// The number of whole frames.
         var count = 0
-        /// Where the last one ends.
+        /// The end of the last frame.
         var end: Int
         var stop = Stop.end
     }
 
-    /// Finds the whole frames from `offset` on, which must not be past the end of `bytes`, as far as `part` reaches.
+    /// Finds the whole frames from `offset` on, which must not be past the end of `bytes`, as far as `part` allows.
     func scan(_ bytes: UnsafeRawBufferPointer, from offset: Int, part: PartLimit = .unlimited) -> Scan {
         guard let base = bytes.baseAddress else { return Scan(end: offset) }
-        // In locals for the length of the scan.
+        // Kept in local variables during the scan.
         let (byteCount, limit, frameLimit) = (bytes.count, maximumFrameLength, part.frameCount)
         let partEnd = offset + min(byteCount - offset, part.byteCount)
         var (end, count) = (offset, 0)
         while end < partEnd, count < frameLimit {
-            // Most prefixes have a byte, or two; what they declare is mostly there.
+            // Most prefixes have one or two bytes, and most declared payloads are complete.
             var length = Int(base.load(fromByteOffset: end, as: UInt8.self))
             var start = end &+ 1
             if length >= 0x80 {

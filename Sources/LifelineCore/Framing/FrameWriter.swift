@@ -1,24 +1,24 @@
-/// Writes frames, one behind the other, into memory that becomes the connection's outgoing buffer.
+/// Writes frames one after the other into memory that becomes the connection's outgoing buffer.
 ///
-/// It is handed to a `FrameHandler` for the time of a call. What is written is sent when all frames of the read were
+/// A `FrameHandler` gets it for the duration of a call. The written frames are sent when all frames of the read were
 /// handled.
 public struct FrameWriter: ~Copyable {
-    /// Where the next frame begins.
+    /// The start of the next frame.
     @usableFromInline var position: UnsafeMutableRawPointer?
-    /// How many bytes there is room for at `position`; none once a frame did not fit.
+    /// The number of free bytes at `position`; 0 once a frame did not fit.
     @usableFromInline var room: Int
-    /// The longest payload that is taken; below 0 when none is.
+    /// The longest accepted payload; below 0 when none is accepted.
     @usableFromInline let limit: Int
-    /// How many frames were written.
+    /// The number of frames written.
     @usableFromInline package var count = 0
     private let start: UnsafeMutableRawPointer?
-    /// The frames from the first one on that did not fit into the memory.
+    /// The frames that did not fit into the memory, and all after them.
     private var overflow: [UInt8] = []
 
     /// - Parameters:
-    ///   - memory: where to write, as long as there is room.
+    ///   - memory: the memory to write to, as long as there is room.
     ///   - maximumFrameLength: the most bytes that a payload may have, prefix excluded.
-    ///   - isOpen: whether anything may be sent still.
+    ///   - isOpen: whether more may be sent.
     package init(_ memory: UnsafeMutableRawBufferPointer, maximumFrameLength: Int, isOpen: Bool) {
         start = memory.baseAddress
         position = start
@@ -29,9 +29,9 @@ public struct FrameWriter: ~Copyable {
     /// Writes a frame with a copy of `payload`.
     ///
     /// - Throws: `ConnectionError` `messageRefused` when it is over the limit; `sendingFinished` when this side of the
-    ///   connection has ended. Nothing was written then, and the connection goes on.
+    ///   connection has ended. In both cases nothing was written, and the connection goes on.
     @inlinable public mutating func write(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
-        // Five bytes: the longest prefix.
+        // The longest prefix has five bytes.
         guard let start = position, payload.count <= limit, payload.count <= room &- 5 else {
             return try writeToSpill(payload)
         }
@@ -45,13 +45,13 @@ public struct FrameWriter: ~Copyable {
         count &+= 1
     }
 
-    /// How many bytes of the memory were written.
+    /// The number of bytes written to the memory.
     package var byteCount: Int {
         guard let start, let position else { return 0 }
         return position - start
     }
 
-    /// Writes a frame that has its prefix already.
+    /// Writes a frame that already has its prefix.
     ///
     /// - Throws: as `write(_:)`.
     package mutating func write(frame: UnsafeRawBufferPointer, payloadLength: Int) throws(ConnectionError) {
@@ -60,13 +60,13 @@ public struct FrameWriter: ~Copyable {
         count += 1
     }
 
-    /// The frames that did not fit into the memory; they follow those that did.
+    /// Removes and returns the frames that did not fit into the memory. They follow those that did.
     package mutating func takeOverflow() -> [UInt8] {
         defer { overflow = [] }
         return overflow
     }
 
-    /// A payload that does not fit, or is not taken.
+    /// Handles a payload that does not fit, or is not accepted.
     @usableFromInline mutating func writeToSpill(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
         try check(payload.count)
         withUnsafeTemporaryAllocation(byteCount: Varint.maximumLength, alignment: 1) { prefix in
@@ -88,7 +88,7 @@ public struct FrameWriter: ~Copyable {
         )
     }
 
-    /// What follows goes into the overflow, unless so many bytes fit.
+    /// Sends the following frames to the overflow, unless this many bytes fit.
     private mutating func spill(by byteCount: Int) {
         if byteCount > room { room = 0 }
     }

@@ -1,6 +1,6 @@
-/// Why a byte stream could not be cut into frames, or a payload not be put into one.
+/// The reason why a byte stream could not be split into frames, or a payload could not be put into one.
 public struct FramingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of failure this is. More may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case malformedPrefix, frameTooLarge, truncatedFrame, payloadTooLarge
@@ -8,28 +8,28 @@ public struct FramingError: Error, Sendable, Hashable, CustomStringConvertible {
         }
         private let kind: Kind
 
-        /// Remote violation: the length prefix is no varint of 32 bits.
+        /// Remote violation: the length prefix is not a varint of 32 bits.
         public static let malformedPrefix = Code(kind: .malformedPrefix)
         /// Remote violation: the length prefix, or the head, declares more than the limit.
         public static let frameTooLarge = Code(kind: .frameTooLarge)
         /// Remote violation: the stream ended inside a frame.
         public static let truncatedFrame = Code(kind: .truncatedFrame)
-        /// Local misuse: a payload over the limit was to be sent.
+        /// Local misuse: the payload to send is over the limit.
         public static let payloadTooLarge = Code(kind: .payloadTooLarge)
         /// Remote violation: a frame's head line is not a JSON object with a type and a size.
         public static let malformedHead = Code(kind: .malformedHead)
         /// Remote violation: a frame's head line does not end within its limit.
         public static let headTooLarge = Code(kind: .headTooLarge)
-        /// Local misuse: the framing has no head that says what was to be sent.
+        /// Local misuse: the framing has no head for the given message.
         public static let invalidHead = Code(kind: .invalidHead)
 
         /// The code's name.
         public var description: String { "\(kind)" }
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do.
+    /// A description of the failure, and what to do about it.
     public let message: String
 
     /// The code and the message.
@@ -69,11 +69,11 @@ extension FramingError {
         )
     }
 
-    /// - Parameter reason: what is wrong, as a clause.
+    /// - Parameter reason: the problem, as a clause.
     package static func malformedHead(_ reason: String, at offset: Int) -> FramingError {
         FramingError(
             code: .malformedHead,
-            message: "The head of a frame is not as it must be: at byte \(offset), \(reason). "
+            message: "The head of a frame is malformed: at byte \(offset), \(reason). "
                 + "Check that the peer sends a JSON object with a type and a size, and CRLF, before each content."
         )
     }
@@ -86,7 +86,7 @@ extension FramingError {
         )
     }
 
-    /// - Parameter reason: what is wrong, as a sentence.
+    /// - Parameter reason: the problem, as a sentence.
     package static func invalidHead(_ reason: String) -> FramingError {
         FramingError(code: .invalidHead, message: reason)
     }

@@ -1,8 +1,8 @@
-/// How much of a read is received at once, before the tasks that it wakes, and other connections, have their turn.
+/// The part of a read that is received at once, before the tasks that it wakes, and other connections, get their turn.
 package struct PartLimit: Sendable, Hashable {
-    /// The frames that begin within so many bytes are received, at least one.
+    /// Frames that begin within this many bytes are received, at least one.
     package let byteCount: Int
-    /// So many frames are received at most, behind one that earlier reads began; at least one.
+    /// The most frames that are received after one that earlier reads began; at least one.
     package let frameCount: Int
 
     package init(byteCount: Int = .max, frameCount: Int = .max) {
@@ -10,6 +10,6 @@ package struct PartLimit: Sendable, Hashable {
         self.frameCount = max(frameCount, 1)
     }
 
-    /// All of a read.
+    /// No limit: a whole read at once.
     package static let unlimited = PartLimit()
 }

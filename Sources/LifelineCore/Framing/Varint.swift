@@ -1,16 +1,16 @@
 /// Unsigned LEB128: seven bits a byte, the lowest first, the top bit set on every byte but the last.
 @usableFromInline
 package enum Varint {
-    /// The bytes that the longest accepted encoding of a frame's length takes.
+    /// The length of the longest accepted encoding of a frame's length.
     package static let maximumLength = 5
 
-    /// What stands at a place in a run of bytes.
+    /// The result of decoding at an offset.
     package enum Decoded: Equatable {
-        /// A whole varint of `length` bytes. A longer form than needed (`80 00`) is accepted, as protobuf parsers do.
+        /// A whole varint of `length` bytes. A longer form than needed (`80 00`) is accepted, as in protobuf parsers.
         case value(UInt32, length: Int)
         /// The bytes end inside the varint.
         case incomplete
-        /// The fifth byte has bits past the 32nd, or announces a sixth.
+        /// The fifth byte has bits above the 32nd, or is followed by a sixth.
         case malformed
     }
 
@@ -28,10 +28,10 @@ package enum Varint {
         return .incomplete
     }
 
-    /// The bytes that the shortest encoding of `value` takes: 1 to 10.
+    /// Returns the length of the shortest encoding of `value`: 1 to 10 bytes.
     @inlinable
     package static func encodedLength(of value: UInt64) -> Int {
-        // Seven payload bits a byte; zero takes one byte as well.
+        // Seven payload bits for each byte; zero takes one byte as well.
         (UInt64.bitWidth - (value | 1).leadingZeroBitCount + 6) / 7
     }
 

@@ -1,6 +1,7 @@
-/// How many attempts to connect are left, and how long to wait before the next one.
+/// Counts the remaining attempts to connect, and computes the delay before the next one.
 package struct Backoff: Sendable {
-    /// The shortest delay after the first goodbye, in nanoseconds: 0.1 s. Another server takes the client meanwhile.
+    /// The shortest delay after the first goodbye, in nanoseconds: 0.1 s. By then another server is ready for the
+    /// client.
     private static let firstGoodbyeDelay = 1e8
 
     private let initialDelay: Double
@@ -13,7 +14,7 @@ package struct Backoff: Sendable {
     private var baseDelay: Double
     /// The shortest delay after the next goodbye, before jitter, in nanoseconds.
     private var goodbyeDelay: Double
-    /// Attempts begun since the budget was fresh.
+    /// The number of attempts begun since the budget was reset.
     package private(set) var attemptsUsed = 0
 
     package init(_ configuration: BackoffConfiguration, seed: UInt64) {
@@ -30,21 +31,21 @@ package struct Backoff: Sendable {
         self.goodbyeDelay = min(Self.firstGoodbyeDelay, initialDelay)
     }
 
-    /// An attempt begins.
+    /// Notes that an attempt begins.
     package mutating func attemptStarted() {
         if attemptsUsed < .max { attemptsUsed += 1 }
     }
 
-    /// All attempts are to be had again.
+    /// Resets the budget of attempts.
     package mutating func refill() {
         attemptsUsed = 0
         baseDelay = initialDelay
         goodbyeDelay = min(Self.firstGoodbyeDelay, initialDelay)
     }
 
-    /// What to do when the last attempt has failed or its connection is lost.
+    /// The next step after an attempt has failed or its connection is lost.
     package enum NextAction: Equatable {
-        /// Connect at once: the budget is fresh.
+        /// Connect at once: the budget is unused.
         case connect
         /// Connect after this time.
         case wait(Duration)
@@ -52,7 +53,7 @@ package struct Backoff: Sendable {
         case giveUp
     }
 
-    /// The last attempt has failed, or its connection is lost.
+    /// Notes that the last attempt has failed, or its connection is lost.
     package mutating func attemptEnded() -> NextAction {
         if attemptsUsed == 0 { return .connect }
         if attemptsUsed >= maximumAttempts { return .giveUp }
@@ -60,8 +61,9 @@ package struct Backoff: Sendable {
         return .wait(withJitter(baseDelay))
     }
 
-    /// The last attempt has ended with a goodbye of the peer, which is no failure, so that it does not count. Returns
-    /// the shortest delay before the next one. It grows, as a peer may say goodbye to every connection.
+    /// Notes that the last attempt ended with the peer's goodbye. That is not a failure, so the attempt does not count.
+    /// Returns the shortest delay before the next one. The delay grows, because a peer may say goodbye to every
+    /// connection.
     package mutating func attemptDismissed() -> Duration {
         if attemptsUsed == 0 { return .zero }
         attemptsUsed -= 1

@@ -1,6 +1,6 @@
-// The attempt or connection that there is.
+// The present attempt or connection.
 extension ClientMachine {
-    /// The attempt succeeded: there is a connection. One that was given up meanwhile is aborted.
+    /// Notes that the attempt succeeded. If it was given up meanwhile, its connection is aborted.
     package mutating func connected(_ id: ConnectionID, now: MonotonicTime) -> [Action] {
         guard case .connecting(let attempt) = link, attempt.id == id else { return [] }
         let now = manager.observe(now)
@@ -12,9 +12,9 @@ extension ClientMachine {
         return actions + handOverNext(now)
     }
 
-    /// The attempt is over without a connection.
+    /// Notes that the attempt ended without a connection.
     ///
-    /// - Parameter error: why it failed; nil when it was given up.
+    /// - Parameter error: the reason for the failure; nil when the attempt was given up.
     package mutating func connectFailed(
         _ id: ConnectionID,
         _ error: ConnectionError?,
@@ -27,7 +27,7 @@ extension ClientMachine {
         return perform(manager.connectFailed(id, error, now: now), now)
     }
 
-    /// The peer ended its side in order: what the connection has accepted is still written.
+    /// Notes that the peer ended its side in order. Accepted messages are still written.
     package mutating func inputEnded(_ id: ConnectionID, now: MonotonicTime) -> [Action] {
         let now = manager.observe(now)
         switch link {
@@ -43,13 +43,13 @@ extension ClientMachine {
     }
 
     private mutating func peerEnded(_ id: ConnectionID, _ now: MonotonicTime) -> [Action] {
-        // One that drains is being closed already.
+        // A connection that drains is already being closed.
         guard manager.state == .ready else { return [] }
         link = .open(Open(id: id, closeDeadline: closeDeadline(from: now)))
         return perform(manager.connectionEnded(id, .ended(by: nil), now: now), now) + [.close(id)]
     }
 
-    /// The connection is no more. A send that is in its hands waits for another one.
+    /// Notes that the connection has ended. A send that was offered to it waits for another one.
     package mutating func connectionClosed(
         _ id: ConnectionID,
         _ report: ClosureReport,
@@ -63,7 +63,7 @@ extension ClientMachine {
         case .open(let open) where open.id == id:
             link = .none
             let counts = MessageCounts(report)
-            // A connection that this side has ended: the step is made.
+            // This side has ended the connection, so the step was made before.
             if let steps = publishHeldSteps(counts) { return endHandOver() + steps + beginAttemptOrFinish() }
             let (reason, lastSignOfLife) = ending(report)
             let decisions = manager.connectionEnded(id, reason, lastSignOfLife: lastSignOfLife, now: now)
@@ -73,17 +73,17 @@ extension ClientMachine {
         }
     }
 
-    /// Why a connection has ended that this side has not given up.
+    /// Returns the reason for which a connection has ended that this side did not give up.
     private func ending(_ report: ClosureReport) -> (TransitionReason, lastSignOfLife: MonotonicTime?) {
         let isDraining = manager.state == .draining
         let failure = report.failure ?? (isDraining && !report.peerEndedInTime ? .peerDidNotEnd : nil)
         let reason = isDraining && failure == nil ? TransitionReason(.drained) : .ended(by: failure)
         guard reason.code == .heartbeatTimeout else { return (reason, nil) }
-        // A silent peer has been there until it last spoke, which may be never.
+        // A silent peer was there until its last bytes, if there were any.
         return (reason, report.lastInboundAt ?? MonotonicTime(nanoseconds: .min))
     }
 
-    /// The manager gives an attempt or connection up. One that has not begun never does.
+    /// Gives up an attempt or connection. An attempt that has not begun never begins.
     mutating func giveUp(_ id: ConnectionID, _ reason: TransitionReason) -> [Action] {
         if nextAttempt == id { nextAttempt = nil }
         switch link {
@@ -101,24 +101,24 @@ extension ClientMachine {
 
 // Network and time.
 extension ClientMachine {
-    /// The network came, came back, or changed.
+    /// Notes that the network came, came back, or changed.
     package mutating func networkUp(now: MonotonicTime) -> [Action] {
         let now = manager.observe(now)
         return perform(manager.networkUp(now: now), now)
     }
 
-    /// The network went away.
+    /// Notes that the network went away.
     package mutating func networkLost(now: MonotonicTime) -> [Action] {
         let now = manager.observe(now)
         return cutClosing(.networkLost) + perform(manager.networkLost(now: now), now)
     }
 
-    /// The peer goes away, and asks for so long a pause before the next attempt.
+    /// Notes that the peer goes away, and asks for this pause before the next attempt.
     package mutating func peerLeaving(pause: Duration, now: MonotonicTime) {
         manager.pauseRequested(for: min(pause, maximumPause), now: now)
     }
 
-    /// `nextDeadline` has come; calling it early does no harm.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm.
     package mutating func timerFired(now: MonotonicTime) -> [Action] {
         let now = manager.observe(now)
         var actions = perform(manager.timerFired(now: now), now) + actions(forEnded: queue.timerFired(now: now))

@@ -1,10 +1,9 @@
-// Sends that cannot go straight to the connection, as no connection stands, others wait already, or the one that stands
-// has failed.
+// Sends that cannot go straight to the connection: there is none, others already wait, or the present one has failed.
 extension ClientMachine {
-    /// A message of so many bytes is to be sent.
+    /// Offers a message with its length.
     ///
-    /// - Parameter start: since when it waits: what it has waited for room on a connection counts for the policy's
-    ///   timeout.
+    /// - Parameter start: the time since which it waits. Time spent waiting for room on a connection counts for the
+    ///   policy's timeout.
     package mutating func offered(
         byteCount: Int,
         policy: SendPolicy,
@@ -15,7 +14,7 @@ extension ClientMachine {
         return queue.offered(byteCount: byteCount, policy: policy.rest(after: now - start), now: now)
     }
 
-    /// The sender of a message gives it up.
+    /// Cancels a message for its sender.
     package mutating func sendCancelled(_ send: SendQueue.ID) -> [Action] {
         switch queue.cancelled(send) {
         case .end(let ended): [.endSend(ended, by: nil)]
@@ -24,13 +23,13 @@ extension ClientMachine {
         }
     }
 
-    /// A connection refused a message, which it does when it has failed. Nothing more is offered to it.
+    /// Notes that a connection refused a message, because it has failed. Nothing more is offered to it.
     package mutating func sendFailed(on id: ConnectionID) -> [Action] {
         guard case .open(let open) = link, open.id == id else { return [] }
         return actions(forEnded: queue.becameUnready())
     }
 
-    /// The hand-over of a send to a connection is over.
+    /// Notes that the hand-over of a send to a connection is over.
     ///
     /// - Parameter isAccepted: whether the connection has accepted the send; if not, it never will.
     package mutating func handOverEnded(
@@ -51,7 +50,7 @@ extension ClientMachine {
         return failed + endHandOver() + handOverNext(now)
     }
 
-    /// Offers the next send to the connection, where one stands and none is in its hands.
+    /// Offers the next send to the connection, if there is one and no other send is in hand.
     mutating func handOverNext(_ now: MonotonicTime) -> [Action] {
         guard case .open(let open) = link else { return [] }
         let ended = actions(forEnded: queue.timerFired(now: now))
@@ -59,12 +58,12 @@ extension ClientMachine {
         return ended + [.handOver(next, to: open.id)]
     }
 
-    /// The connection has not accepted the send in hand, and never will.
+    /// Ends the hand-over of a send that the connection has not accepted, and never will.
     mutating func endHandOver() -> [Action] {
         guard let inHand = queue.inHand, let ended = queue.handOverFailed(inHand.id) else { return [] }
         return actions(forEnded: [ended])
     }
 
-    /// The error that a send fails with.
+    /// Returns the error that a send fails with.
     package func error(for code: ConnectionError.Code) -> ConnectionError { queue.error(for: code) }
 }

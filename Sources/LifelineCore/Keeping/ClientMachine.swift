@@ -1,25 +1,25 @@
-/// Every decision of a client in one value: when to connect, what becomes of sends, how a connection is closed, and
-/// what observers are told of it.
+/// All decisions of a client in one value: when to connect, how sends end, how a connection is closed, and what
+/// observers are told.
 ///
-/// It knows no sockets, clocks, timers, locks or tasks. A driver reports events with the time at which they happened,
-/// runs the actions that they return, in order, and calls `timerFired` when `nextDeadline` has come.
+/// It uses no sockets, clocks, timers, locks or tasks. A driver reports events with the time at which they happened,
+/// runs the returned actions in order, and calls `timerFired` when `nextDeadline` has passed.
 ///
 /// - There is one connection at a time: the next attempt begins when the driver has reported the end of the one before.
-/// - What is reported of another connection than the present one comes late, and is ignored.
+/// - Reports about other connections than the present one are late, and are ignored.
 /// - A time before the latest one reported counts as the latest one.
 package struct ClientMachine: Sendable {
     /// The number of an attempt to connect, and of the connection that it leads to: 1, 2, 3 and so on.
     package typealias ConnectionID = ConnectionManager.ConnectionID
 
-    /// What a client's decisions depend on.
+    /// The settings of a client's decisions.
     package struct Configuration: Sendable {
-        /// How to try to connect again.
+        /// The delays and the number of attempts to connect.
         package var backoff = BackoffConfiguration()
-        /// How much may wait for a connection.
+        /// The limits for messages that wait for a connection.
         package var sendQueue = SendQueueConfiguration()
-        /// How long a connection may write on after the peer's end. At least 1 ms.
+        /// How long a connection may go on writing after the peer's end. At least 1 ms.
         package var closeTimeout = Duration.seconds(5)
-        /// The shortest sleep of the machine after which the peer is probed; nil where it cannot be.
+        /// The shortest sleep of the machine after which the peer is probed; nil if it cannot be probed.
         package var sleepWatchInterval: Duration?
         /// The longest pause that the peer may ask for.
         package var maximumPause = Duration.seconds(300)
@@ -32,14 +32,15 @@ package struct ClientMachine: Sendable {
         let id: ConnectionID
         /// Whether the peer ended its side before the driver reported the connection.
         var hasPeerEnded = false
-        /// Why the attempt was given up; nil while it goes on.
+        /// The reason for giving up the attempt; nil while it goes on.
         var givenUp: TransitionReason?
     }
 
-    /// A connection that stands, or is being closed.
+    /// A connection that is open, or being closed.
     struct Open {
         let id: ConnectionID
-        /// Until when it may write on after the peer's end; nil when the peer has not ended, and once it is cut.
+        /// The time until which it may go on writing after the peer's end; nil when the peer has not ended, and once it
+        /// is cut.
         var closeDeadline: MonotonicTime?
     }
 
@@ -51,7 +52,7 @@ package struct ClientMachine: Sendable {
         case connecting(Attempt)
         /// Can go to: none, connecting, over.
         case open(Open)
-        /// The client is closed, and nothing of it is left. Can go to: nothing.
+        /// The client is closed, and none of its tasks is left. Can go to: no other state.
         case over
     }
 
@@ -61,12 +62,12 @@ package struct ClientMachine: Sendable {
     var manager: ConnectionManager
     var queue: SendQueue
     var link = Link.none
-    /// The attempt that begins when the connection before it is gone.
+    /// The attempt that begins when the connection before it has ended.
     var nextAttempt: ConnectionID?
-    /// Steps that observers are not told of yet: the first one ended a connection of which it is not known what was
-    /// lost.
+    /// Steps that are not published yet, because it is unknown how many messages were lost with the connection that the
+    /// first one ended.
     private var heldSteps: [ConnectionTransition] = []
-    /// Looks whether the machine has slept, while there is a connection whose peer can be asked.
+    /// Checks whether the machine has slept, while there is a connection whose peer can be probed.
     package internal(set) var sleepWatch: SleepWatch?
     /// Whether the user has called `run()`.
     package private(set) var hasStarted = false
@@ -76,8 +77,8 @@ package struct ClientMachine: Sendable {
     /// Makes a machine that waits for `start`.
     ///
     /// - Parameters:
-    ///   - seed: what the jitter of delays follows from.
-    ///   - hasNetwork: whether the peer can be reached as far as is known. It stays true for a peer that needs no
+    ///   - seed: the seed for the jitter of delays.
+    ///   - hasNetwork: whether the peer can be reached, as far as is known. It stays true for a peer that needs no
     ///     network.
     package init(_ configuration: Configuration, seed: UInt64, hasNetwork: Bool) {
         closeTimeout = configuration.closeTimeout.clamped(atLeast: .milliseconds(1))
@@ -87,38 +88,38 @@ package struct ClientMachine: Sendable {
         queue = SendQueue(configuration.sendQueue)
     }
 
-    /// What to do.
+    /// A step for the driver.
     package enum Action: Equatable, Sendable {
-        /// A step was made. Observers are told of it by `publish`, which may come later.
+        /// A step was made. `publish`, which may come later, tells observers.
         case transition(ConnectionTransition)
-        /// Tell observers of this step.
+        /// Tell observers about this step.
         case publish(PublishedStep)
         /// Begin to connect; report `connected` or `connectFailed`.
         case connect(ConnectionID)
-        /// Take what this connection brings, and use it.
+        /// Receive from this connection, and use it.
         case use(ConnectionID)
-        /// Give this attempt or connection up at once, dropping what is not written; report its end.
+        /// Give up this attempt or connection at once, drop unwritten bytes, and report its end.
         case abort(ConnectionID, TransitionReason)
         /// Write what this connection has accepted, close it in order, and report `connectionClosed`.
         case close(ConnectionID)
-        /// Ask the peer of this connection for a sign of life, where it can be asked.
+        /// Ask the peer of this connection for a sign of life, if possible.
         case probe(ConnectionID)
         /// Offer this send to the connection; report `handOverEnded`.
         case handOver(SendQueue.ID, to: ConnectionID)
-        /// Take the send that is in hand back from the connection, if that has not accepted it; report `handOverEnded`.
+        /// Take the send in hand back, if the connection has not accepted it; report `handOverEnded`.
         case withdraw(SendQueue.ID)
-        /// This send, which waited, has ended. A connection has accepted it where there is one.
+        /// This waiting send has ended. If there is a connection, it has accepted the send.
         case endSend(SendQueue.Ended, by: ConnectionID?)
-        /// The client is closed, and nothing of it is left.
+        /// The client is closed, and none of its tasks is left.
         case finish
     }
 
     // MARK: Observing
 
-    /// Where the connection stands.
+    /// The state of the connection.
     package var state: ConnectionState { manager.state }
 
-    /// The attempt or connection that is wanted now: the driver may have the one before it still.
+    /// The attempt or connection that the machine wants now. The driver may still have the one before it.
     package var attemptID: ConnectionID? { manager.connectionID }
 
     /// The attempt or connection that the driver has.
@@ -133,10 +134,10 @@ package struct ClientMachine: Sendable {
     /// The connection that takes messages without a detour, if there is one.
     package var directPath: ConnectionID? { queue.sendsNow ? manager.connectionID : nil }
 
-    /// How many sends wait for a connection.
+    /// The number of sends that wait for a connection.
     package var queuedCount: Int { queue.count }
 
-    /// When `timerFired` is to be called; nil: not until there was another event.
+    /// The time at which to call `timerFired`; nil to wait for another event.
     package var nextDeadline: MonotonicTime? {
         let never = MonotonicTime(nanoseconds: .max)
         let next = min(
@@ -148,12 +149,12 @@ package struct ClientMachine: Sendable {
         return next == never ? nil : next
     }
 
-    /// Until when a connection may write on after the peer's end.
+    /// The time until which a connection may go on writing after the peer's end.
     package var closeDeadline: MonotonicTime? {
         if case .open(let open) = link { open.closeDeadline } else { nil }
     }
 
-    /// Why an input that ends in order does so now. Ask before `inputEnded`.
+    /// The reason for an end of input in order. Read it before `inputEnded`.
     package var reasonOfInputEnd: ConnectionError {
         switch manager.state {
         case .draining, .closed: .clientClosed
@@ -163,9 +164,9 @@ package struct ClientMachine: Sendable {
 
     // MARK: The user
 
-    /// `run()` begins.
+    /// Begins `run()`.
     ///
-    /// - Throws: `alreadyRun` for a second time.
+    /// - Throws: `alreadyRun` for a second call.
     package mutating func start(now: MonotonicTime) throws(ConnectionError) -> [Action] {
         if hasStarted { throw .alreadyRun }
         hasStarted = true
@@ -173,23 +174,23 @@ package struct ClientMachine: Sendable {
         return perform(manager.start(now: now), now)
     }
 
-    /// The user wants a new connection.
+    /// Makes a new connection at the user's request.
     package mutating func reconnectRequested(now: MonotonicTime) -> [Action] {
         let now = manager.observe(now)
         return cutClosing(.reconnectRequested) + perform(manager.reconnectRequested(now: now), now)
     }
 }
 
-// What the events have in common.
+// Helpers of several events.
 extension ClientMachine {
-    /// Makes of the manager's decisions what the driver is to do.
+    /// Turns the manager's decisions into the driver's actions.
     mutating func perform(_ decisions: [ConnectionManager.Action], _ now: MonotonicTime) -> [Action] {
         actions(for: decisions, now) + beginAttemptOrFinish()
     }
 
-    /// The same without what follows where no connection is in the way any more: see `beginAttemptOrFinish`.
+    /// Does the same without the steps that follow the end of a connection: see `beginAttemptOrFinish`.
     ///
-    /// - Parameter counts: what became of the messages of the connection that has just ended, if one has.
+    /// - Parameter counts: the counts of messages of the connection that has just ended, if one has.
     mutating func actions(
         for decisions: [ConnectionManager.Action],
         _ now: MonotonicTime,
@@ -215,7 +216,7 @@ extension ClientMachine {
         return actions
     }
 
-    /// Begins the next attempt, or ends, where no connection is in the way any more.
+    /// Begins the next attempt, or ends the client, once the earlier connection has ended.
     mutating func beginAttemptOrFinish() -> [Action] {
         guard case .none = link else { return [] }
         if let id = nextAttempt {
@@ -228,7 +229,7 @@ extension ClientMachine {
         return [.finish]
     }
 
-    /// Tells observers of a step, unless it is not known yet what was lost with it, or with one before it.
+    /// Publishes a step, unless the counts of this or an earlier step are not known yet.
     private mutating func publish(_ step: ConnectionTransition, _ counts: MessageCounts?) -> [Action] {
         var hasConnection = false
         if case .open = link { hasConnection = true }
@@ -239,7 +240,7 @@ extension ClientMachine {
         return [.publish(PublishedStep(step, counts))]
     }
 
-    /// It is known what was lost with the step that is held back. Nil: none is.
+    /// Publishes the held steps, because the counts are now known. Returns nil if no step was held back.
     mutating func publishHeldSteps(_ counts: MessageCounts) -> [Action]? {
         if heldSteps.isEmpty { return nil }
         defer { heldSteps = [] }
@@ -264,19 +265,20 @@ extension ClientMachine {
         ended.map { .endSend($0, by: connection) }
     }
 
-    /// The connection's own timeout counts from the last progress, which a peer that has ended can make for ever.
+    /// A limit of its own, because the connection's timeout counts from the last progress, which a peer that has ended
+    /// can make for ever.
     func closeDeadline(from now: MonotonicTime) -> MonotonicTime { now + closeTimeout }
 }
 
 extension ConnectionTransition {
-    /// Whether there was a connection before it, and none after.
+    /// Whether there was a connection before the step, and none after it.
     package var endsConnection: Bool { from == .draining || (from == .ready && to != .draining) }
 }
 
 /// A step of a client's connection as observers see it.
 package struct PublishedStep: Equatable, Sendable {
     package let transition: ConnectionTransition
-    /// What became of the messages of the connection that ended with the step, if one did.
+    /// The counts of messages of the connection that ended with the step, if one did.
     package let counts: MessageCounts?
 
     package init(_ transition: ConnectionTransition, _ counts: MessageCounts? = nil) {
@@ -285,11 +287,11 @@ package struct PublishedStep: Equatable, Sendable {
     }
 }
 
-/// What became of the messages of a connection that ended.
+/// The counts of messages of a connection that ended.
 package struct MessageCounts: Equatable, Sendable {
-    /// Those that it had accepted.
+    /// The number of messages that it had accepted.
     package let accepted: Int
-    /// Those of them that did not reach the peer's system; nil where that is not known.
+    /// The number of accepted messages that did not reach the peer's system; nil if unknown.
     package let undelivered: Int?
 
     package init(accepted: Int, undelivered: Int?) {

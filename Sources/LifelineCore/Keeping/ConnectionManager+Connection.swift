@@ -1,6 +1,6 @@
-// What happens to the attempt or connection that there is.
+// Events of the present attempt or connection.
 extension ConnectionManager {
-    /// The attempt succeeded: there is a connection.
+    /// Notes that the attempt succeeded: there is a connection.
     package mutating func connected(_ id: ConnectionID, now: MonotonicTime) -> [Action] {
         let now = observe(now)
         switch machine {
@@ -11,7 +11,7 @@ extension ConnectionManager {
         }
     }
 
-    /// The attempt failed.
+    /// Notes that the attempt failed.
     package mutating func connectFailed(
         _ id: ConnectionID,
         _ error: ConnectionError,
@@ -20,12 +20,12 @@ extension ConnectionManager {
         connectionEnded(id, .connectFailed(error), now: now)
     }
 
-    /// The attempt or connection is no more, and it was not given up by an action: the peer closed it, it was reset,
-    /// the peer violated the protocol, its heartbeat found the peer dead, or it was drained.
+    /// Notes that the attempt or connection ended without an action that gave it up: the peer closed it, it was reset,
+    /// the peer violated the protocol, the heartbeat found the peer dead, or it was drained.
     ///
-    /// - Parameter lastSignOfLife: When the peer was last known to be alive, where the heartbeat found it dead: the
-    ///   connection has stood until then, else until now. So a peer that accepts and stays silent uses the budget up
-    ///   instead of being tried for ever.
+    /// - Parameter lastSignOfLife: the time at which the peer was last known to be alive, if the heartbeat found it
+    ///   dead. The connection has lasted until then, otherwise until now. So a peer that accepts and stays silent uses
+    ///   up the attempts, instead of being tried for ever.
     package mutating func connectionEnded(
         _ id: ConnectionID,
         _ reason: TransitionReason,
@@ -48,7 +48,7 @@ extension ConnectionManager {
         }
     }
 
-    /// `nextDeadline` has come; calling it early does no harm.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm.
     package mutating func timerFired(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         switch machine {
@@ -59,8 +59,8 @@ extension ConnectionManager {
         }
     }
 
-    /// The peer says goodbye, and wants no attempt before the end of a pause. The network's return and
-    /// `reconnectRequested` cut that short.
+    /// Notes that the peer says goodbye, and wants no attempt before the end of a pause. The network's return and
+    /// `reconnectRequested` end the pause early.
     package mutating func pauseRequested(for pause: Duration, now: MonotonicTime) {
         let end = observe(now) + pause
         switch machine {

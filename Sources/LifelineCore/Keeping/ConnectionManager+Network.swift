@@ -1,6 +1,6 @@
-// What is known of the network.
+// Events of the network.
 extension ConnectionManager {
-    /// The network came, came back, or changed.
+    /// Notes that the network came, came back, or changed.
     package mutating func networkUp(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         hasNetwork = true
@@ -12,14 +12,14 @@ extension ConnectionManager {
             backoff.refill()
             return connect(reason, now: now)
         case .ready(let id, _):
-            // It may go over what is no more.
+            // The connection may use a network that is gone.
             return [.probe(id)]
         case .idle, .connecting, .draining, .closed:
             return []
         }
     }
 
-    /// The network went away. Attempts are not spent until it is back.
+    /// Notes that the network went away. No attempts are used until it is back.
     package mutating func networkLost(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         hasNetwork = false
@@ -30,7 +30,7 @@ extension ConnectionManager {
         case .backingOff:
             return disconnect(to: .waitingForNetwork, reason, now: now)
         case .draining(let id):
-            // Nothing can be written any more.
+            // Nothing more can be written.
             return disconnect(to: .closed, reason, now: now, abandoning: id)
         case .idle, .waitingForNetwork, .gaveUp, .closed:
             return []

@@ -1,6 +1,6 @@
-// What the user asks for.
+// Requests of the user.
 extension ConnectionManager {
-    /// The user starts the client. Only the first time counts.
+    /// Starts the client. Only the first call counts.
     package mutating func start(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         switch machine {
@@ -12,7 +12,7 @@ extension ConnectionManager {
         }
     }
 
-    /// The user wants a new connection, without waiting and with a fresh budget. An attempt under way goes on.
+    /// Makes a new connection at once, with all attempts available again. An attempt under way goes on.
     package mutating func reconnectRequested(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         let reason = TransitionReason(.reconnectRequested)
@@ -27,12 +27,12 @@ extension ConnectionManager {
             backoff.refill()
             return hasNetwork ? connect(reason, now: now) : disconnect(to: .waitingForNetwork, reason, now: now)
         case .idle, .waitingForNetwork, .connecting, .draining, .closed:
-            // The network's return brings a fresh budget anyway.
+            // The network's return resets the budget anyway.
             return []
         }
     }
 
-    /// The user closes in order; the second time, at once.
+    /// Closes in order; the second call closes at once.
     package mutating func closeRequested(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         let reason = TransitionReason(.closedByUser)
@@ -48,7 +48,7 @@ extension ConnectionManager {
         }
     }
 
-    /// The task that runs the client was cancelled: ends at once.
+    /// Ends at once, because the client's task was cancelled.
     package mutating func cancelled(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         if case .closed = machine { return [] }

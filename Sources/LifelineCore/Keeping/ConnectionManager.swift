@@ -1,17 +1,17 @@
-/// The decisions over a client's connection: when to connect, when to try again, when to give up.
+/// The decisions about a client's connection: when to connect, when to try again, when to give up.
 ///
-/// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, runs the
-/// actions that they return, in order, and calls `timerFired` when `nextDeadline` has come. Whether the peer of a
-/// connection is alive is found out where the connection is (see `Heartbeat`), and reported as its end when it is not.
+/// It uses no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, runs the
+/// returned actions in order, and calls `timerFired` when `nextDeadline` has passed. The connection itself watches
+/// whether its peer is alive (see `Heartbeat`), and a dead peer is reported as the connection's end.
 ///
-/// - Attempts have numbers. What is reported of another one than the present one comes late, and is ignored.
+/// - Attempts have numbers. Reports about other attempts than the present one are late, and are ignored.
 /// - A time before the latest one reported counts as the latest one.
 /// - `closed` is final: every later event is ignored.
 package struct ConnectionManager: Sendable {
     /// The number of an attempt to connect and of the connection that it leads to: 1, 2, 3 and so on.
     package typealias ConnectionID = UInt64
 
-    /// `ConnectionState` with what belongs to each; there it is said which leads to which.
+    /// `ConnectionState` with the data of each state. The transitions are described there.
     enum State {
         case idle
         case waitingForNetwork
@@ -27,7 +27,7 @@ package struct ConnectionManager: Sendable {
     var machine = State.idle
     var hasNetwork: Bool
     var backoff: Backoff
-    /// When the pause ends that the peer has asked for in its goodbye; nil: it has not said goodbye.
+    /// The end of the pause that the peer has asked for in its goodbye; nil without a goodbye.
     var pauseEnd: MonotonicTime?
     private var latest: MonotonicTime?
     private var lastID: ConnectionID = 0
@@ -36,8 +36,8 @@ package struct ConnectionManager: Sendable {
     /// Makes a manager that waits for `start`.
     ///
     /// - Parameters:
-    ///   - seed: What the jitter of delays follows from.
-    ///   - hasNetwork: Whether the peer can be reached as far as is known. It stays true for a peer that needs no
+    ///   - seed: the seed for the jitter of delays.
+    ///   - hasNetwork: whether the peer can be reached, as far as is known. It stays true for a peer that needs no
     ///     network.
     package init(backoff: BackoffConfiguration, seed: UInt64, hasNetwork: Bool) {
         self.backoff = Backoff(backoff, seed: seed)
@@ -47,7 +47,7 @@ package struct ConnectionManager: Sendable {
         self.hasNetwork = hasNetwork
     }
 
-    /// Where the connection stands.
+    /// The state of the connection.
     package var state: ConnectionState {
         switch machine {
         case .idle: .idle
@@ -61,7 +61,7 @@ package struct ConnectionManager: Sendable {
         }
     }
 
-    /// The attempt or connection that there is now.
+    /// The present attempt or connection.
     package var connectionID: ConnectionID? {
         switch machine {
         case .connecting(let id), .ready(let id, _), .draining(let id): id
@@ -69,42 +69,41 @@ package struct ConnectionManager: Sendable {
         }
     }
 
-    /// When `timerFired` is to be called; nil: not until there was another event.
+    /// The time at which to call `timerFired`; nil to wait for another event.
     package var nextDeadline: MonotonicTime? {
         switch machine {
         case .backingOff(let until): until
-        // How long connecting, silence and draining may last is limited where the connection is.
+        // The connection itself limits the time for connecting, silence and draining.
         case .idle, .waitingForNetwork, .connecting, .ready, .draining, .gaveUp, .closed: nil
         }
     }
 
-    /// What to do. Where there is a transition it comes first, so that observers see every step in order, even when
-    /// running an action leads to the next event.
+    /// A step for the driver. A transition comes first, so that observers see every step in order, even when running an
+    /// action leads to the next event.
     package enum Action: Equatable, Sendable {
-        /// Tell observers of this step.
+        /// Tell observers about this step.
         case transition(ConnectionTransition)
-        /// Give this attempt or connection up at once, dropping what is not written. Nothing needs to be reported of
-        /// it.
+        /// Give up this attempt or connection at once, and drop unwritten bytes. Its end need not be reported.
         case abort(ConnectionID, TransitionReason)
         /// Begin to connect; report `connected` or `connectFailed`.
         case connect(ConnectionID)
-        /// Write what was accepted, close in order, and report `connectionEnded`.
+        /// Write accepted messages, close in order, and report `connectionEnded`.
         case drain(ConnectionID)
-        /// There is a reason to doubt this connection: ask the peer for a sign of life, where it can be asked.
+        /// There is a reason to doubt this connection: ask the peer for a sign of life, if possible.
         case probe(ConnectionID)
     }
 }
 
-// What the events have in common.
+// Helpers of several events.
 extension ConnectionManager {
-    /// The time to go by: time does not go back.
+    /// Returns the time to use, which never goes back.
     mutating func observe(_ now: MonotonicTime) -> MonotonicTime {
         let time = max(now, latest ?? now)
         latest = time
         return time
     }
 
-    /// Takes on a state and tells of it.
+    /// Moves to a state and returns the transition.
     mutating func move(to next: State, _ reason: TransitionReason, now: MonotonicTime) -> Action {
         let from = state
         machine = next
@@ -133,7 +132,7 @@ extension ConnectionManager {
         )
     }
 
-    /// Begins the next attempt; `abandoned` is given up before.
+    /// Begins the next attempt; gives up `abandoned` before.
     mutating func connect(
         _ reason: TransitionReason,
         now: MonotonicTime,
@@ -147,7 +146,7 @@ extension ConnectionManager {
         return [transition, .abort(abandoned, reason), .connect(lastID)]
     }
 
-    /// Goes to a state in which there is no connection; `abandoned` is given up.
+    /// Moves to a state without a connection; gives up `abandoned`.
     mutating func disconnect(
         to next: State,
         _ reason: TransitionReason,
@@ -159,8 +158,8 @@ extension ConnectionManager {
         return [transition, .abort(abandoned, reason)]
     }
 
-    /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up.
-    /// A goodbye of the peer is no failure: the next attempt is made when the pause ends that it has asked for.
+    /// Tries again, now or later, or gives up, after a failed attempt or a lost connection while there is a network. A
+    /// goodbye of the peer is not a failure: the next attempt is made after the requested pause.
     mutating func retryOrGiveUp(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
         if reason.isFatal { return disconnect(to: .gaveUp, reason, now: now) }
         if let pauseEnd {

@@ -1,4 +1,4 @@
-/// Where a client's connection stands.
+/// The state of a client's connection.
 public enum ConnectionState: String, Hashable, Sendable, CaseIterable {
     /// Not started. Can go to: waitingForNetwork, connecting, closed.
     case idle
@@ -10,12 +10,12 @@ public enum ConnectionState: String, Hashable, Sendable, CaseIterable {
     case ready
     /// The next attempt is due at a known time. Can go to: connecting, waitingForNetwork, closed.
     case backingOff
-    /// The user closed: what was accepted is still written. Can go to: closed.
+    /// The user closed the client: accepted messages are still written. Can go to: closed.
     case draining
-    /// No attempt is due: all were used up, or would be of no use. The network's return or a wish to reconnect starts
+    /// No attempt is due: all were used up, or further ones are useless. The network's return or `reconnect()` starts
     /// again. Can go to: connecting, waitingForNetwork, closed.
     case gaveUp
-    /// Over. Can go to: nothing.
+    /// Over. Can go to: no other state.
     case closed
 }
 

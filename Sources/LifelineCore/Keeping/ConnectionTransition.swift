@@ -2,18 +2,18 @@
 public struct ConnectionTransition: Sendable, Equatable {
     /// The step's number: 1, 2, 3 and so on, without gaps.
     public let number: UInt64
-    /// When it was made.
+    /// The time of the step.
     public let time: MonotonicTime
     /// The state before: the one that the step before led to.
     public let from: ConnectionState
-    /// The state after. It is the same as before in no step.
+    /// The state after, which always differs from the one before.
     public let to: ConnectionState
-    /// Why it was made.
+    /// The reason for the step.
     public let reason: TransitionReason
-    /// Which attempt of the budget this is (connecting, ready), or how many of the budget are used (backing off, given
-    /// up). 0 in the other states.
+    /// The number of the present attempt (connecting, ready), or the number of attempts used (backing off, given up). 0
+    /// in the other states.
     public let attempt: Int
-    /// When the next attempt is due, in `backingOff`.
+    /// The time of the next attempt, in `backingOff`.
     public let nextAttempt: MonotonicTime?
 
     package init(

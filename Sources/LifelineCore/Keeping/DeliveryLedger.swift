@@ -1,25 +1,25 @@
-/// Which frames written to a connection the peer's TCP has acknowledged, so that the rest can be counted as lost with
-/// it.
+/// Records which frames written to a connection the peer's TCP has acknowledged, so that the rest can be counted as
+/// lost with it.
 ///
-/// It keeps the length of each frame that is not acknowledged, as a varint: a byte for a frame of up to 127 bytes, and
-/// never more bytes than the frame itself has. Memory follows the bytes in flight, which kernel and queue bound.
+/// It keeps the length of each unacknowledged frame as a varint: a byte for a frame of up to 127 bytes, and never more
+/// bytes than the frame itself. Memory depends on the bytes in flight, which kernel and queue bound.
 package struct DeliveryLedger: Sendable {
-    /// Over how many bytes of its own memory it is worth asking the kernel what was acknowledged.
+    /// The size of the ledger's memory from which on it is worth asking the kernel for acknowledged bytes.
     package static let trimThreshold = 64 << 10
 
     /// A ring: its size is a power of two or zero.
     private var ring: [UInt8] = []
     private var head = 0
     private var used = 0
-    /// Where in the stream of bytes the first frame in the ring starts.
+    /// The position in the byte stream at which the first frame in the ring starts.
     private var start: UInt64 = 0
-    /// Where the last one ends.
+    /// The position at which the last frame ends.
     private var end: UInt64 = 0
     /// Bytes before `end` that belong to no frame, and to none of the lengths in the ring yet.
     private var uncountedByteCount: UInt64 = 0
-    /// How much of the stream is acknowledged.
+    /// The number of acknowledged bytes of the stream.
     private var acknowledged: UInt64 = 0
-    /// Frames of which the peer's TCP has not acknowledged every byte.
+    /// The number of frames that the peer's TCP has not fully acknowledged.
     package private(set) var unacknowledgedFrameCount = 0
 
     package init() {}
@@ -27,10 +27,10 @@ package struct DeliveryLedger: Sendable {
     /// Bytes that were accepted and are not acknowledged.
     package var unacknowledgedByteCount: UInt64 { end - acknowledged }
 
-    /// Whether to report `bytesAcknowledged` now, as its memory has grown.
+    /// Whether to report `bytesAcknowledged` now, because the ledger's memory has grown.
     package var needsTrim: Bool { used > DeliveryLedger.trimThreshold }
 
-    /// A frame of so many bytes, prefix included, was accepted to be written. No frame has none: 0 is ignored.
+    /// Notes an accepted frame with its length, prefix included. 0, which no frame has, is ignored.
     package mutating func frameAccepted(byteCount: Int) {
         guard byteCount > 0 else { return }
         end += UInt64(byteCount)
@@ -44,8 +44,8 @@ package struct DeliveryLedger: Sendable {
         append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// The peer's TCP has acknowledged so many bytes since the connection was made. Less than before changes nothing,
-    /// more than was accepted counts as everything.
+    /// Notes the number of bytes that the peer's TCP has acknowledged since the connection was made. A lower number
+    /// than before changes nothing; one above the accepted bytes counts as all of them.
     package mutating func bytesAcknowledged(total: UInt64) {
         acknowledged = max(acknowledged, min(total, end))
         while used > 0 {
@@ -56,16 +56,16 @@ package struct DeliveryLedger: Sendable {
             used -= size
             unacknowledgedFrameCount -= 1
         }
-        // Given back when a burst is over, kept while frames come and go.
+        // Memory is freed when a burst is over, and kept while frames come and go.
         if used == 0, ring.count > DeliveryLedger.trimThreshold {
             ring = []
             head = 0
         }
     }
 
-    /// Bytes were accepted to be written that are nobody's message: a ping, say.
+    /// Notes accepted bytes that are not a user's message, such as a ping.
     package mutating func uncountedBytesAccepted(_ byteCount: Int) {
-        // A part of the next frame: that one is not acknowledged before they are.
+        // They count as a part of the next frame, which is not acknowledged before they are.
         uncountedByteCount += UInt64(max(byteCount, 0))
         end += UInt64(max(byteCount, 0))
     }
@@ -83,7 +83,7 @@ package struct DeliveryLedger: Sendable {
         head = 0
     }
 
-    /// The first frame's length, and the bytes that it takes in the ring.
+    /// Returns the first frame's length, and the size of that length in the ring.
     private func firstLength() -> (length: UInt64, size: Int) {
         var length: UInt64 = 0
         var size = 0

@@ -1,23 +1,23 @@
-/// The sends that wait for a connection, first in, first out. It knows their sizes and deadlines, not their bytes.
+/// The sends that wait for a connection, first in, first out. It keeps their sizes and deadlines, not their bytes.
 ///
-/// Each send that waits ends in exactly one `Ended`. While there is a connection, the driver hands over one at a time:
-/// it takes `next()`, offers it to the connection, and reports `handedOver` or `handOverFailed`. When nothing waits, a
-/// send goes straight to the connection, and the queue never hears of it again.
+/// Each send that waits ends in exactly one `Ended`. While there is a connection, the driver hands over one send at a
+/// time: it takes `next()`, offers it to the connection, and reports `handedOver` or `handOverFailed`. When nothing
+/// waits, a send goes straight to the connection, and the queue is not involved.
 ///
-/// Each event costs constant time on average, and where a deadline is kept, logarithmic time.
+/// Each event takes constant time on average; keeping a deadline takes logarithmic time.
 package struct SendQueue: Sendable {
-    /// The number of a send that waits: ascending.
+    /// The ascending number of a send that waits.
     package typealias ID = UInt64
 
-    /// How a send that waited ended.
+    /// The outcome of a send that waited.
     package enum Outcome: Equatable, Sendable {
         /// A connection accepted it.
         case sent
-        /// Its time to live was over.
+        /// The time to live was over.
         case dropped
-        /// Whoever sent it gave it up.
+        /// The sender gave it up.
         case cancelled
-        /// `SendQueue.error(for:)` says more.
+        /// The send failed; see `SendQueue.error(for:)`.
         case failed(ConnectionError.Code)
     }
 
@@ -37,7 +37,7 @@ package struct SendQueue: Sendable {
         case unready
         /// Sends are handed over. Can go to: unready, closed.
         case ready
-        /// Nothing is accepted any more. Can go to: nothing.
+        /// Nothing more is accepted. Can go to: no other state.
         case closed(ConnectionError)
     }
 
@@ -51,16 +51,16 @@ package struct SendQueue: Sendable {
     private let maximumByteCount: Int
     private var state = State.unready
     private var entries = SparseQueue<Entry>()
-    /// At least one of each entry that has a deadline and is not in hand.
+    /// Has at least one deadline of each entry that has one and is not in hand.
     private var deadlines = DeadlineHeap()
     private var lastID: ID = 0
-    /// The send that is offered to a connection, and whether its sender has given it up meanwhile.
+    /// The send that is being offered to a connection, and whether its sender has given it up meanwhile.
     private(set) var inHand: (id: ID, isCancelled: Bool)?
-    /// How many of the entries are not to wait without a connection.
+    /// The number of entries that may not wait without a connection.
     private var impatientCount = 0
-    /// Sends that wait, the one in hand included.
+    /// The number of waiting sends, including the one in hand.
     package var count: Int { entries.count }
-    /// Their bytes.
+    /// The number of bytes of the waiting sends.
     package private(set) var byteCount = 0
 
     package init(_ configuration: SendQueueConfiguration) {
@@ -68,7 +68,7 @@ package struct SendQueue: Sendable {
         maximumByteCount = max(configuration.maximumByteCount, 0)
     }
 
-    /// When `timerFired` is to be called; nil: not until there was another event.
+    /// The time at which to call `timerFired`; nil to wait for another event.
     package var nextDeadline: MonotonicTime? { deadlines.next }
 
     /// Whether a send goes straight to the connection.
@@ -76,17 +76,17 @@ package struct SendQueue: Sendable {
         if case .ready = state { count == 0 } else { false }
     }
 
-    /// What to do with a send.
+    /// The handling of a send.
     package enum OfferAction: Equatable {
         /// Offer it to the connection.
         case sendNow
         /// Keep it under this number until it ends.
         case wait(ID)
-        /// It fails: `error(for:)` says more.
+        /// The send fails; see `error(for:)`.
         case fail(ConnectionError.Code)
     }
 
-    /// A message of so many bytes is to be sent.
+    /// Offers a message with its length.
     package mutating func offered(byteCount: Int, policy: SendPolicy, now: MonotonicTime) -> OfferAction {
         switch state {
         case .closed(let reason): return .fail(reason.code)
@@ -95,20 +95,20 @@ package struct SendQueue: Sendable {
         case .ready, .unready: break
         }
         let byteCount = max(byteCount, 0)
-        // Written so that it does not overflow.
+        // Written so that the sum does not overflow.
         guard count < maximumCount, byteCount <= maximumByteCount - self.byteCount else { return .fail(.sendQueueFull) }
         lastID += 1
         append(byteCount: byteCount, policy: policy.kind, now: now)
         return .wait(lastID)
     }
 
-    /// There is a connection: take `next()` until it is nil, and again after each hand-over.
+    /// Notes that there is a connection: take `next()` until it is nil, and again after each hand-over.
     package mutating func becameReady() {
         if case .unready = state { state = .ready }
     }
 
-    /// The connection is lost. Sends that are not to wait fail. The one in hand remains so until its hand-over is
-    /// reported.
+    /// Notes that the connection is lost. Sends that may not wait fail. The one in hand remains in hand until its
+    /// hand-over is reported.
     package mutating func becameUnready() -> [Ended] {
         guard case .ready = state else { return [] }
         state = .unready
@@ -122,8 +122,8 @@ package struct SendQueue: Sendable {
         return ended
     }
 
-    /// The next send to offer to the connection, which is in hand then; nil while one is, and when none waits. Call
-    /// `timerFired` before, so that nothing is sent after its deadline.
+    /// Returns the next send to offer to the connection, which is then in hand; nil while one is in hand, and when none
+    /// waits. Call `timerFired` before, so that nothing is sent after its deadline.
     package mutating func next() -> ID? {
         guard case .ready = state, inHand == nil, let id = entries.first?.number else { return nil }
         inHand = (id, isCancelled: false)
@@ -131,7 +131,7 @@ package struct SendQueue: Sendable {
         return id
     }
 
-    /// The connection accepted the send in hand. Nil when that one is not in hand.
+    /// Notes that the connection accepted the send in hand. Returns nil when it is not in hand.
     package mutating func handedOver(_ id: ID) -> Ended? {
         guard inHand?.id == id else { return nil }
         inHand = nil
@@ -139,10 +139,11 @@ package struct SendQueue: Sendable {
         return end(id, .sent)
     }
 
-    /// The connection did not accept the send in hand and never will: the connection failed, or the send was withdrawn.
-    /// It waits again, in its old place, and nil is returned, unless there is a reason to end it.
+    /// Notes that the connection will never accept the send in hand, because it failed or the send was withdrawn. The
+    /// send waits again, in its old place, and nil is returned, unless there is a reason to end it.
     ///
-    /// When the connection failed, call `becameUnready` first, or the send is the next one for the same connection.
+    /// When the connection failed, call `becameUnready` first; otherwise the send would be offered to the same
+    /// connection again.
     package mutating func handOverFailed(_ id: ID) -> Ended? {
         guard let (held, isCancelled) = inHand, held == id, let entry = entries[id] else { return nil }
         inHand = nil
@@ -153,22 +154,22 @@ package struct SendQueue: Sendable {
         case .unready where entry.policy == .fail: return end(id, .failed(.notConnected))
         case .unready, .ready: break
         }
-        // The one before may have been taken out meanwhile.
+        // The earlier deadline may have been removed meanwhile.
         if let deadline = entry.deadline { deadlines.insert(deadline, id: id) }
         return nil
     }
 
-    /// What to do when whoever sent a message gives it up.
+    /// The steps when the sender of a message gives it up.
     package enum CancelAction: Equatable {
-        /// It is ended.
+        /// The send has ended now.
         case end(Ended)
-        /// It is in hand: withdraw it from the connection, then report how the hand-over ended.
+        /// The send is in hand: withdraw it from the connection, then report how the hand-over ended.
         case withdraw
-        /// Nothing: it has ended.
+        /// Nothing: the send has already ended.
         case none
     }
 
-    /// Whoever sent it gives it up.
+    /// Cancels a send for its sender.
     package mutating func cancelled(_ id: ID) -> CancelAction {
         if inHand?.id == id {
             inHand = (id, isCancelled: true)
@@ -179,7 +180,8 @@ package struct SendQueue: Sendable {
         return .end(ended)
     }
 
-    /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm. Returns the sends that end with it, the
+    /// earliest deadline first.
     package mutating func timerFired(now: MonotonicTime) -> [Ended] {
         var ended: [Ended] = []
         while let id = deadlines.takeDue(now: now) {
@@ -191,8 +193,8 @@ package struct SendQueue: Sendable {
         return ended
     }
 
-    /// There will be no connection any more. All that waits fails, in order, except the send in hand, which ends when
-    /// its hand-over is reported. Only the first reason counts.
+    /// Closes the queue: there will be no more connections. All waiting sends fail, in order, except the send in hand,
+    /// which ends when its hand-over is reported. Only the first reason counts.
     package mutating func closed(_ reason: ConnectionError) -> [Ended] {
         if case .closed = state { return [] }
         state = .closed(reason)
@@ -205,7 +207,7 @@ package struct SendQueue: Sendable {
         return ended
     }
 
-    /// The error that a send fails with.
+    /// Returns the error that a send fails with.
     package func error(for code: ConnectionError.Code) -> ConnectionError {
         if case .closed(let reason) = state, reason.code == code { return reason }
         return switch code {
@@ -231,7 +233,7 @@ extension SendQueue {
         self.byteCount += byteCount
     }
 
-    /// Nil if it has ended before.
+    /// Ends a send; returns nil if it has ended before.
     private mutating func end(_ id: ID, _ outcome: Outcome) -> Ended? {
         guard let entry = entries.remove(id) else { return nil }
         if entry.policy == .fail { impatientCount -= 1 }

@@ -1,4 +1,4 @@
-/// A small random number generator whose numbers follow from its seed, by Steele, Lea and Flood's SplitMix64.
+/// A small random number generator with a seed: SplitMix64 by Steele, Lea and Flood.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

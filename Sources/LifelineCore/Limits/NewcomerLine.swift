@@ -1,19 +1,19 @@
-/// Connections whose peers have not shown yet that they are any use, the oldest first.
+/// Connections whose peers have not sent anything useful yet, the oldest first.
 ///
-/// A connection that leaves the line, as its peer has spoken or is gone, is not looked for: it says so itself when it
-/// is asked.
+/// A connection that leaves the line, because its peer has sent something or is gone, is not searched for: `isWaiting`
+/// is asked when its turn comes.
 package struct NewcomerLine<Connection: Sendable>: Sendable {
     private var connections: [Connection] = []
-    /// Those before this index have gone.
+    /// Connections before this index were removed.
     private var first = 0
-    /// With so many, those that have left are taken out.
+    /// The number of connections at which those that have left are removed.
     private var nextSweep = NewcomerLine.leastSweep
 
     private static var leastSweep: Int { 64 }
 
     package init() {}
 
-    /// A connection was accepted.
+    /// Adds an accepted connection.
     package mutating func append(_ connection: Connection, isWaiting: (Connection) -> Bool) {
         connections.append(connection)
         guard connections.count - first >= nextSweep else { return }
@@ -22,7 +22,7 @@ package struct NewcomerLine<Connection: Sendable>: Sendable {
         nextSweep = max(Self.leastSweep, 2 * connections.count)
     }
 
-    /// Whether a connection waits.
+    /// Returns whether a connection waits.
     package mutating func hasWaiting(_ isWaiting: (Connection) -> Bool) -> Bool {
         while first < connections.count {
             if isWaiting(connections[first]) { return true }
@@ -33,7 +33,7 @@ package struct NewcomerLine<Connection: Sendable>: Sendable {
         return false
     }
 
-    /// Takes out the connection that has waited longest.
+    /// Removes and returns the connection that has waited longest.
     package mutating func popFirst(_ isWaiting: (Connection) -> Bool) -> Connection? {
         guard hasWaiting(isWaiting) else { return nil }
         defer { first += 1 }

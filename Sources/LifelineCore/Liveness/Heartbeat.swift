@@ -1,18 +1,19 @@
 /// The liveness of one connection, on either side: when to ask the peer for a sign of life, and when it counts as dead.
 ///
-/// Whoever reads the connection's bytes drives it. Per read only the time is to be noted: it is enough to report the
-/// latest one to `timerFired`. The timer is to be set to `deadline` at the beginning, after `timerFired`, and after
-/// `probe`, which can bring the deadline forward; after signs of life it may stand, since coming early does no harm.
+/// The reader of the connection's bytes drives it. For each read, the driver only notes the time, and reports the
+/// latest one to `timerFired`. It sets the timer to `deadline` at the beginning, after `timerFired`, and after `probe`,
+/// which can bring the deadline forward. After signs of life the timer may stay as it is, because firing early does no
+/// harm.
 ///
-/// A ping stands behind what was written before it, and TCP delivers in order: where packets are lost, or the peer
-/// reads slowly, it may be on its way for minutes. So where the driver can tell what the peer's TCP has acknowledged, a
-/// timeout in which that became more is no miss while the question is on its way. Once it has arrived, acknowledgements
-/// prove nothing: the kernel of a program that is stopped goes on with them.
+/// TCP delivers a ping after all bytes written before it, so the ping may take minutes when packets are lost or the
+/// peer reads slowly. If the driver knows how many bytes the peer's TCP has acknowledged, a timeout during which that
+/// number grew is not a miss while the ping is on its way. Once the ping has arrived, acknowledgements prove nothing:
+/// the kernel of a stopped program goes on with them.
 package struct Heartbeat: Sendable {
     private enum State {
         /// The last sign of life is recent enough. Can go to: probing.
         case listening
-        /// An answer is awaited. Can go to: listening.
+        /// A ping waits for its answer. Can go to: listening.
         case probing(Series)
     }
 
@@ -20,12 +21,12 @@ package struct Heartbeat: Sendable {
     private struct Series {
         /// When the first one was sent.
         let first: MonotonicTime
-        /// When the timeout under way ends.
+        /// The end of the present timeout.
         var deadline: MonotonicTime
         var misses: Int
-        /// When a timeout came last in which the question had come further.
+        /// The end of the last timeout in which the ping made progress.
         var lastProgress: MonotonicTime?
-        /// Nil where nobody can tell what the peer has acknowledged.
+        /// Nil if the acknowledged bytes are unknown.
         var question: Question?
 
         mutating func hasProgressed(_ acknowledged: () -> UInt64?) -> Bool {
@@ -34,19 +35,19 @@ package struct Heartbeat: Sendable {
         }
     }
 
-    /// The way of a series' first ping. Those of the later ones tell nothing more: they come after it.
+    /// The progress of a series' first ping. Later pings come after it, and tell nothing more.
     private struct Question {
-        /// Where it ends in the stream of bytes; nil while it is not written.
+        /// The end of the ping in the byte stream; nil while it is not written.
         var end: UInt64?
-        /// How much was acknowledged when the timeout under way began.
+        /// The number of acknowledged bytes when the present timeout began.
         var acknowledged: UInt64
-        /// Whether the timeout under way is the one that began with the ping.
+        /// Whether the present timeout is the one that began with the ping.
         var isNew = true
 
-        /// A timeout has come, and so many bytes are acknowledged. Tells whether the question came further in it.
+        /// Notes a timeout and the number of acknowledged bytes. Returns whether the ping made progress in it.
         ///
-        /// Not if it has come all the way in the timeout that began with it, which was there for the answer, too: so an
-        /// idle connection's bound remains what it is.
+        /// A ping that has fully arrived within its first timeout made no progress, because that timeout was also for
+        /// the answer. So the bound of an idle connection is not extended.
         mutating func hasProgressed(acknowledged total: UInt64) -> Bool {
             defer {
                 acknowledged = total
@@ -65,9 +66,9 @@ package struct Heartbeat: Sendable {
     private let allowedMisses: Int
     private var state = State.listening
     private var lastPingNumber: UInt64 = 0
-    /// How many times in all a ping's timeout has come without a sign of life.
+    /// The number of ping timeouts without a sign of life.
     package private(set) var missCount = 0
-    /// When the peer last gave a sign of life; at first, when the connection was made.
+    /// The time of the peer's last sign of life; at first, that of the connection.
     package private(set) var lastLife: MonotonicTime
 
     package init(_ configuration: HeartbeatConfiguration, connectedAt: MonotonicTime) {
@@ -77,7 +78,7 @@ package struct Heartbeat: Sendable {
         lastLife = connectedAt
     }
 
-    /// When `timerFired` is to be called.
+    /// The time at which to call `timerFired`.
     package var deadline: MonotonicTime {
         switch state {
         case .listening: lastLife + interval
@@ -85,54 +86,53 @@ package struct Heartbeat: Sendable {
         }
     }
 
-    /// Bytes have come in, the last ones at `time`. What was known already changes nothing.
+    /// Notes received bytes, the last ones at `time`. An earlier time than the known one changes nothing.
     package mutating func received(at time: MonotonicTime) {
         guard time >= lastLife else { return }
         lastLife = time
-        // What came before the question is no answer to it.
+        // Bytes received before the ping do not answer it.
         if case .probing(let series) = state, time >= series.first { state = .listening }
     }
 
-    /// What to do when a deadline has come.
+    /// The step when a deadline has passed.
     package enum TimerAction: Equatable {
         /// Send a ping with this number.
         case sendPing(number: UInt64)
-        /// The peer counts as dead, and has been alive until `lastLife`: give the connection up.
+        /// The peer counts as dead, and was alive until `lastLife`: give up the connection.
         case timedOut
         /// Nothing: wait for the new deadline.
         case none
     }
 
-    /// The ping is about to be written. `acknowledged` tells how many bytes the peer's TCP has acknowledged by now; nil
-    /// where nobody can.
+    /// Notes that the ping is about to be written. `acknowledged` returns the number of bytes that the peer's TCP has
+    /// acknowledged by now; nil if unknown.
     package mutating func pingQueued(acknowledged: () -> UInt64?) {
         guard case .probing(var series) = state, series.question == nil else { return }
         series.question = acknowledged().map { Question(acknowledged: $0) }
         state = .probing(series)
     }
 
-    /// All pings that were queued are written. `total` tells how many bytes that were since the connection was made, as
-    /// the peer's TCP counts them; nil where nobody can. It is called only when that is of interest.
+    /// Notes that all queued pings are written. `total` returns the number of bytes written since the connection was
+    /// made, as the peer's TCP counts them; nil if unknown. It is called only when needed.
     package mutating func wrote(total: () -> UInt64?) {
         guard case .probing(var series) = state, series.question != nil, series.question?.end == nil else { return }
         series.question?.end = total()
         state = .probing(series)
     }
 
-    /// Whether a question is on its way to the peer and came further since `time`, or since the timeout under way
-    /// began.
+    /// Whether a ping is on its way to the peer and has made progress since `time`, or since the present timeout began.
     package func isPingProgressing(since time: MonotonicTime, acknowledged: () -> UInt64?) -> Bool {
         guard case .probing(var series) = state else { return false }
         if let lastProgress = series.lastProgress, lastProgress > time { return true }
         return series.hasProgressed(acknowledged)
     }
 
-    /// Time has come, maybe too early or late.
+    /// Handles the timer, which may fire too early or late.
     ///
     /// - Parameters:
-    ///   - lastInboundAt: when bytes last came in, nil when none ever did.
-    ///   - acknowledged: tells how many bytes the peer's TCP has acknowledged so far; asked only when a timeout has
-    ///     come.
+    ///   - lastInboundAt: the time of the last received bytes; nil when there were none.
+    ///   - acknowledged: returns the number of bytes that the peer's TCP has acknowledged so far; called only after a
+    ///     timeout.
     package mutating func timerFired(
         lastInboundAt: MonotonicTime?,
         now: MonotonicTime,
@@ -144,7 +144,7 @@ package struct Heartbeat: Sendable {
         case .listening:
             return .sendPing(number: startProbing(now: now))
         case .probing(let series) where now - series.deadline > interval:
-            // The machine slept: an answer had no chance to be read, so the question is asked anew.
+            // The machine slept, so an answer could not be read: ping again.
             return .sendPing(number: startProbing(now: now))
         case .probing(var series):
             let hasProgressed = series.hasProgressed(acknowledged)
@@ -158,9 +158,10 @@ package struct Heartbeat: Sendable {
         }
     }
 
-    /// There is a reason to doubt the connection: asks for a sign of life now. Returns the number of the ping to send.
+    /// Asks for a sign of life now, because there is a reason to doubt the connection. Returns the number of the ping
+    /// to send.
     ///
-    /// While an answer is awaited already, this asks once more but gives no more time, so that doubts in quick
+    /// While a ping already waits for its answer, this pings once more but gives no more time, so that doubts in quick
     /// succession do not keep a dead connection alive.
     package mutating func probe(now: MonotonicTime) -> UInt64 {
         switch state {

@@ -1,53 +1,53 @@
-/// Whether the peer of one connection still lives and takes part: it is asked for a sign of life, or given up.
+/// Watches whether the peer of one connection is still alive and responsive. Asks it for a sign of life, or gives it
+/// up.
 ///
-/// While this side does not read, the peer cannot show that it lives, so nothing is held against it, and reading on
-/// counts as a sign of life. A timeout whose timer comes late by more than a quarter of it starts anew: the machine
-/// slept, or this side was held up, and what the peer has sent could not be read. (`Heartbeat` has its own rule for
-/// that.)
+/// While this side does not read, the peer cannot show that it is alive, so no timeout runs, and resuming counts as a
+/// sign of life. A timeout whose timer fires late by more than a quarter of it starts again: the machine slept, or this
+/// side was delayed, and bytes of the peer could not be read. (`Heartbeat` has its own rule for that.)
 package struct Liveness: Sendable {
     private enum Input {
-        /// What the peer sends is read. Can go to: paused, ended.
+        /// The peer's bytes are read. Can go to: paused, ended.
         case reading
         /// This side does not read. Can go to: reading, ended.
         case paused
-        /// No sign of life is to be expected: the peer has ended its side, or the connection is being closed.
-        /// Can go to: nothing.
+        /// No sign of life is expected: the peer has ended its side, or the connection is being closed. Can go to: no
+        /// other state.
         case ended
     }
 
     /// Bytes that wait for the peer.
     private struct Stall {
-        /// How many waited at the last look.
+        /// The number of waiting bytes at the last check.
         var byteCount: Int
-        /// When fewer waited than before; at first, when they began to wait.
+        /// The time since which their number has not decreased.
         var since: MonotonicTime
         var nextLook: MonotonicTime
     }
 
     private let idleTimeout: Duration?
     private let unansweredByteLimit: Int?
-    /// How long the answer to a question about unanswered bytes may take.
+    /// The time for the peer to respond when it is asked because of unanswered bytes.
     private let answerTimeout: Duration
     /// Nil once the connection is being closed.
     private var writeTimeout: Duration?
-    /// Nil when there is no asking the peer.
+    /// Nil when the peer cannot be asked.
     private var heartbeat: Heartbeat?
     private var countedMisses = 0
     /// Whether the heartbeat awaits an answer.
     private var isAsking = false
-    /// How many bytes were written since the connection was made. Counted for the heartbeat only.
+    /// The number of bytes written since the connection was made. Only the heartbeat uses it.
     private var writtenByteCount: UInt64 = 0
     private var input = Input.reading
-    /// When the peer last gave a sign of life; at first, when the connection was made.
+    /// The time of the peer's last sign of life; at first, that of the connection.
     private var lastLife: MonotonicTime
-    /// From when the idle timeout counts: after the last sign of life where that was begun anew, which is no sign of
-    /// life.
+    /// The time from which the idle timeout counts. It is later than the last sign of life if the timeout was started
+    /// again.
     private var idleSince: MonotonicTime
     private var unansweredByteCount = 0
-    /// Until when a peer that was asked because of unanswered bytes has to answer.
+    /// The time by which a peer that was asked because of unanswered bytes has to respond.
     private var answerDeadline: MonotonicTime?
     private var stall: Stall?
-    /// When bytes last came in; nil when none ever did.
+    /// The time of the last received bytes; nil when there were none.
     package private(set) var lastInboundAt: MonotonicTime?
 
     package init(_ options: LivenessOptions, connectedAt: MonotonicTime) {
@@ -60,8 +60,8 @@ package struct Liveness: Sendable {
         idleSince = connectedAt
     }
 
-    /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in, unless they answer a ping,
-    /// move it only when the timer fires, so that nothing is to be done about it per read.
+    /// The time at which to call `timerFired`; nil when nothing is watched. Received bytes, unless they answer a ping,
+    /// move it only when the timer fires, so that a read need not set the timer.
     package var deadline: MonotonicTime? {
         let forStall = stall?.nextLook
         guard input == .reading else { return forStall }
@@ -69,11 +69,11 @@ package struct Liveness: Sendable {
         return [forStall, forIdling, answerDeadline, heartbeat?.deadline].compactMap { $0 }.min()
     }
 
-    /// What to do about the peer.
+    /// A step for the connection.
     package enum Action: Equatable {
         /// Send a ping with this number.
         case sendPing(number: UInt64)
-        /// Give the connection up with `error(for:)`.
+        /// Give up the connection with `error(for:)`.
         case giveUp(ConnectionError.Code)
         /// Nothing.
         case none
@@ -81,31 +81,31 @@ package struct Liveness: Sendable {
 
     // MARK: Input
 
-    /// Bytes have come in. Tells whether they answer a ping: the deadline may be an earlier one then.
+    /// Notes received bytes. Returns whether they answer a ping: then the deadline may be earlier.
     @discardableResult
     package mutating func received(now: MonotonicTime) -> Bool {
         lastInboundAt = now
         return showedLife(now: now)
     }
 
-    /// This side stopped reading.
+    /// Notes that this side stopped reading.
     package mutating func readingPaused() {
         if input == .reading { input = .paused }
     }
 
-    /// This side reads on.
+    /// Notes that this side resumed reading.
     package mutating func readingResumed(now: MonotonicTime) {
         guard input == .paused else { return }
         input = .reading
         _ = showedLife(now: now)
     }
 
-    /// The peer ended its side.
+    /// Notes that the peer ended its side.
     package mutating func inputEnded() {
         input = .ended
     }
 
-    /// A graceful close was begun, which has a bound of its own.
+    /// Notes that a graceful close began, which has its own time limit.
     package mutating func closeRequested() {
         input = .ended
         writeTimeout = nil
@@ -125,27 +125,27 @@ package struct Liveness: Sendable {
 
     // MARK: Output
 
-    /// There is no asking the peer: this side has finished sending, or has no message for it.
+    /// Notes that the peer can no longer be asked: this side has finished sending, or has no message for it.
     package mutating func pingsBecameImpossible() {
         heartbeat = nil
     }
 
-    /// The ping that was asked for is about to be written. `acknowledged` tells how many bytes the peer's TCP has
-    /// acknowledged since the connection was made; nil where nobody can. That the SYN may count as one does no harm.
+    /// Notes that the requested ping is about to be written. `acknowledged` returns the number of bytes that the peer's
+    /// TCP has acknowledged since the connection was made; nil if unknown. It may count the SYN as one byte.
     package mutating func pingQueued(acknowledged: () -> UInt64?) {
         heartbeat?.pingQueued(acknowledged: acknowledged)
     }
 
-    /// A ping was written that is none of the connection's frames. `total` is as of `wrote`.
+    /// Notes that a ping was written that is not one of the connection's frames. For `total`, see `wrote`.
     package mutating func pingWritten(total: () -> UInt64?) {
         heartbeat?.wrote(total: total)
     }
 
-    /// So many bytes were handed to the kernel, whether it has taken them yet or not. The time is needed only where
-    /// there is a limit of unanswered bytes.
+    /// Notes the number of bytes handed to the kernel, which may not have taken them yet. The time is needed only with
+    /// a limit of unanswered bytes.
     ///
-    /// `total` tells how many bytes that were since the connection was made, as the peer's TCP counts them, where they
-    /// are not those that were reported here; nil where nobody can.
+    /// `total` returns the number of bytes since the connection was made, as the peer's TCP counts them, if it differs
+    /// from the bytes reported here; nil if unknown.
     package mutating func wrote(
         byteCount: Int,
         now: @autoclosure () -> MonotonicTime,
@@ -165,33 +165,33 @@ package struct Liveness: Sendable {
         return .sendPing(number: number)
     }
 
-    /// The kernel did not take a write at once: `byteCount` bytes wait.
+    /// Notes that the kernel did not take a write at once: `byteCount` bytes wait.
     package mutating func writeWaits(byteCount: Int, now: MonotonicTime) {
         guard let writeTimeout else { return }
         stall = Stall(byteCount: byteCount, since: now, nextLook: now + writeTimeout / 4)
     }
 
-    /// The kernel has taken the write.
+    /// Notes that the kernel has taken the write.
     package mutating func writeCompleted() {
         stall = nil
     }
 
     // MARK: Time
 
-    /// How many pings the peer has let pass since this was asked last.
+    /// Returns the number of pings that the peer has missed since the last call.
     package mutating func takeMissCount() -> Int {
         let total = heartbeat?.missCount ?? countedMisses
         defer { countedMisses = total }
         return total - countedMisses
     }
 
-    /// There is a reason to doubt that the peer is still there.
+    /// Checks the peer, because there is a reason to doubt that it is still there.
     package mutating func probe(now: MonotonicTime) -> Action {
         guard input == .reading, let number = startProbing(now: now) else { return .none }
         return .sendPing(number: number)
     }
 
-    /// The number of a ping to send; nil when there is no asking the peer.
+    /// Returns the number of a ping to send; nil when the peer cannot be asked.
     private mutating func startProbing(now: MonotonicTime) -> UInt64? {
         guard heartbeat != nil else { return nil }
         isAsking = true
@@ -199,11 +199,11 @@ package struct Liveness: Sendable {
         return heartbeat?.probe(now: now)
     }
 
-    /// Time has come, maybe too early or late.
+    /// Handles the timer, which may fire too early or late.
     ///
     /// - Parameters:
-    ///   - waitingByteCount: how many bytes of the write wait now.
-    ///   - acknowledged: as of `pingQueued`. It is called only when an answer has not come in time.
+    ///   - waitingByteCount: the number of bytes of the write that wait now.
+    ///   - acknowledged: as for `pingQueued`. It is called only when an answer has not come in time.
     package mutating func timerFired(
         waitingByteCount: Int,
         now: MonotonicTime,
@@ -214,7 +214,7 @@ package struct Liveness: Sendable {
         if let deadline = answerDeadline, now >= deadline {
             guard
                 isLate(now, for: deadline, of: answerTimeout)
-                    // Who has not got the question cannot answer it.
+                    // A peer that has not received the ping cannot answer it.
                     || heartbeat?.isPingProgressing(
                         since: deadline - answerTimeout,
                         acknowledged: acknowledged
@@ -253,16 +253,16 @@ package struct Liveness: Sendable {
 }
 
 extension Liveness {
-    /// Why a connection was given up, for what this machine gives connections up for.
+    /// Returns the error for one of the codes with which this machine gives up connections.
     package func error(for code: ConnectionError.Code) -> ConnectionError {
         let message =
             switch code {
             case .heartbeatTimeout:
-                "The peer was asked for a sign of life and gave none in time; it, or the way to it, is gone."
+                "The peer was asked for a sign of life and gave none in time; the peer, or the way to it, is gone."
             case .idleTimeout:
                 "The peer sent nothing for \(idleTimeout ?? .zero), which is the idle timeout."
             case .writeTimeout:
-                "The peer took none of the bytes that wait for it for \(writeTimeout ?? .zero), which is the write "
+                "The peer took none of the waiting bytes for \(writeTimeout ?? .zero), which is the write "
                     + "timeout. It does not read, or is gone."
             case .tooManyUnansweredBytes:
                 "More than \(unansweredByteLimit ?? 0) bytes were written since the peer last sent one, which is the "

@@ -1,6 +1,6 @@
-/// Notices that the machine, or the process, stood still: a timer that looks often fires much too late then.
+/// Notices that the machine, or the process, was suspended: a frequent timer then fires much too late.
 ///
-/// Looking every half interval finds every sleep of an interval and more.
+/// A check every half interval finds every sleep of at least an interval.
 package struct SleepWatch: Sendable {
     private let period: Duration
     package private(set) var deadline: MonotonicTime
@@ -10,7 +10,7 @@ package struct SleepWatch: Sendable {
         deadline = now + period
     }
 
-    /// The timer fired. True when that is so late that there was a sleep.
+    /// Handles the timer. Returns true if it fired so late that there was a sleep.
     package mutating func timerFired(now: MonotonicTime) -> Bool {
         guard now >= deadline else { return false }
         let hasSlept = now - deadline >= period

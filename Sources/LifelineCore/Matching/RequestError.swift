@@ -1,6 +1,6 @@
-/// Why a request ended without its answer.
+/// The reason why a request ended without its answer.
 public struct RequestError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure this is. More may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case timedOut, cancelled, connectionLost, sessionLost, tooManyInFlight, notSent, messageRefused
@@ -9,30 +9,31 @@ public struct RequestError: Error, Sendable, CustomStringConvertible {
 
         /// No answer came by the request's deadline. The peer may have acted on the request nevertheless.
         public static let timedOut = Code(kind: .timedOut)
-        /// Whoever asked gave it up. The peer may have acted on the request nevertheless.
+        /// The caller gave up the request. The peer may have acted on the request nevertheless.
         public static let cancelled = Code(kind: .cancelled)
-        /// The connection was lost before the answer came; the cause says why. The peer may have acted on the request.
+        /// The connection was lost before the answer came; the cause has the reason. The peer may have acted on the
+        /// request.
         public static let connectionLost = Code(kind: .connectionLost)
-        /// The session was lost, or ended, after the request was sent. The peer may have acted on it. What users see of
-        /// it is a `SessionError`.
+        /// The session was lost, or ended, after the request was sent. The peer may have acted on it. Users see it as a
+        /// `SessionError`.
         package static let sessionLost = Code(kind: .sessionLost)
-        /// Local misuse: as many requests as may wait for their answers do so already. This one was not sent.
+        /// Local misuse: the limit of waiting requests is reached. This one was not sent.
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)
-        /// No connection took the request; the cause, a `ConnectionError`, says why.
+        /// No connection took the request; the cause, a `ConnectionError`, has the reason.
         public static let notSent = Code(kind: .notSent)
 
-        /// Local misuse: the request is longer than what the peer takes. It was not sent.
+        /// Local misuse: the request is longer than the peer accepts. It was not sent.
         public static let messageRefused = Code(kind: .messageRefused)
 
         /// The code's name.
         public var description: String { "\(kind)" }
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do.
+    /// A description of the failure, and what to do about it.
     public let message: String
-    /// The error of the layer below, where there is one.
+    /// The error of the layer below, if there is one.
     public let cause: (any Error)?
 
     package init(code: Code, message: String, cause: (any Error)?) {
@@ -51,7 +52,7 @@ extension RequestError {
         RequestError(
             code: .timedOut,
             message:
-                "No answer came in time. The peer may have acted on the request; ask again only if that does no harm.",
+                "No answer came in time. The peer may have acted on the request; repeat it only if that does no harm.",
             cause: nil
         )
     }
@@ -75,7 +76,7 @@ extension RequestError {
     package static func notSent(_ cause: any Error) -> RequestError {
         RequestError(
             code: .notSent,
-            message: "No connection took the request, so that the peer has not seen it.",
+            message: "No connection took the request, so the peer has not seen it.",
             cause: cause
         )
     }

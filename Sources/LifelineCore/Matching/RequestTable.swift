@@ -1,17 +1,17 @@
-/// The requests that wait for answers which carry their serials.
+/// The requests that wait for their answers, which carry the requests' serials.
 ///
-/// Each request that was begun ends exactly once: with its response, at its deadline, by being cancelled, or with the
-/// connection. With its end its waiter leaves the table, and from then on its response is late: dropped and counted.
-/// Whichever event comes first counts: a response that is reported before the timer fires is in time.
+/// Each request ends exactly once: with its response, at its deadline, by cancellation, or with the connection. Then
+/// its waiter leaves the table, and a later response is dropped and counted. The first event counts: a response that is
+/// reported before the timer fires is in time.
 ///
-/// Every event costs constant time on average, a deadline logarithmic time. Memory follows the most requests that
-/// waited at once, until none waits.
+/// Every event takes constant time on average, a deadline logarithmic time. Memory is proportional to the largest
+/// number of waiting requests since none waited.
 @usableFromInline
 package struct RequestTable<Waiter: Sendable>: Sendable {
-    /// The number of a request: ascending, never used again. Its lower half is the serial.
+    /// The ascending number of a request, which is never used again. Its lower half is the serial.
     @usableFromInline package typealias ID = UInt64
 
-    /// A request that has ended without its answer, and what waited for it.
+    /// A request that has ended without its answer, and its waiter.
     @usableFromInline package typealias Ended = (id: ID, waiter: Waiter)
 
     @usableFromInline struct Entry: Sendable {
@@ -24,27 +24,27 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         }
     }
 
-    /// How many requests may wait at once.
+    /// The most requests that may wait at once.
     @usableFromInline package let maximumCount: Int
     @usableFromInline let serials: ClosedRange<UInt32>
-    /// A serial's slot is its remainder by their number, a power of two. A serial whose slot is taken is not used: so
-    /// those that wait differ, and are found at once.
+    /// The slot of a serial is its remainder by the number of slots, a power of two. A serial whose slot is taken is
+    /// not used, so waiting requests have different slots, and are found at once.
     @usableFromInline var slots: [Entry?] = []
     @usableFromInline var deadlines = DeadlineHeap()
-    /// The next number to try: its upper half says how often the serials were used up.
+    /// The next number to try. Its upper half counts how often the serials were used up.
     @usableFromInline var next: ID
-    /// How many requests wait.
+    /// The number of waiting requests.
     @usableFromInline package internal(set) var count = 0
-    /// Responses to requests that had ended.
+    /// The number of responses to requests that had ended.
     @usableFromInline package internal(set) var lateResponseCount = 0
-    /// Responses with serials that no request had.
+    /// The number of responses with serials that no request had.
     @usableFromInline package internal(set) var unknownResponseCount = 0
 
     /// Makes an empty table.
     ///
     /// - Parameters:
-    ///   - maximumCount: how many requests may wait at once: at least 1, at most a quarter of the serials.
-    ///   - serials: what requests count through, again and again: at least four numbers.
+    ///   - maximumCount: the most requests that may wait at once: at least 1, at most a quarter of the serials.
+    ///   - serials: the serials, which are used in order, again and again: at least four numbers.
     @inlinable
     package init(maximumCount: Int, serials: ClosedRange<UInt32>) {
         precondition(serials.count >= 4)
@@ -53,17 +53,17 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         next = ID(serials.lowerBound)
     }
 
-    /// When `timerFired` is to be called; nil: not until there was another event.
+    /// The time at which to call `timerFired`; nil to wait for another event.
     @inlinable package var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// The serial of a request.
+    /// Returns the serial of a request.
     @inlinable package static func serial(of id: ID) -> UInt32 { UInt32(truncatingIfNeeded: id) }
 
-    /// A request is to be sent, with the serial of the number that is returned.
+    /// Begins a request. It is to be sent with the serial of the returned number.
     ///
     /// - Parameters:
-    ///   - waiter: what waits for the answer.
-    ///   - deadline: when it stops to wait; nil: never.
+    ///   - waiter: the waiter for the answer.
+    ///   - deadline: the time at which it stops waiting; nil for never.
     ///   - reserved: a serial that this request must not have: with fixed headers, its url.
     /// - Throws: `RequestError` `tooManyInFlight`; then the waiter is not kept.
     @inlinable
@@ -73,7 +73,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         avoiding reserved: UInt32? = nil
     ) throws(RequestError) -> ID {
         guard count < maximumCount else { throw .tooManyInFlight(limit: maximumCount) }
-        // At most half of them are taken, so that a free one is near.
+        // At most half of the slots are taken, so a free one is near.
         if 2 * count >= slots.count { grow() }
         var id = takeNumber()
         while slots[slot(of: id)] != nil || Self.serial(of: id) == reserved { id = takeNumber() }
@@ -83,7 +83,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return id
     }
 
-    /// What waits for the answer of a request that was begun; nil when that has ended.
+    /// Returns the waiter of a request; nil when it has ended.
     @inlinable
     package func waiter(of id: ID) -> Waiter? {
         guard let slot = occupiedSlot(serial: Self.serial(of: id)), let entry = slots[slot], entry.id == id else {
@@ -92,42 +92,42 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return entry.waiter
     }
 
-    /// Changes what waits for the answer of a request; nothing when that has ended.
+    /// Changes the waiter of a request; does nothing when it has ended.
     @inlinable
     package mutating func update(_ id: ID, _ change: (inout Waiter) -> Void) {
         guard let slot = occupiedSlot(serial: Self.serial(of: id)), slots[slot]?.id == id else { return }
         change(&slots[slot]!.waiter)
     }
 
-    /// The number of the request with this serial; nil when none waits.
+    /// Returns the number of the waiting request with this serial; nil when none waits.
     @inlinable
     package func id(serial: UInt32) -> ID? { occupiedSlot(serial: serial).flatMap { slots[$0]?.id } }
 
-    /// What waits for the answer of the request with this serial; nil when none waits.
+    /// Returns the waiter of the request with this serial; nil when none waits.
     @inlinable
     package func waiter(serial: UInt32) -> Waiter? {
         occupiedSlot(serial: serial).flatMap { slots[$0]?.waiter }
     }
 
-    /// Whether a request with this serial waits.
+    /// Returns whether a request with this serial waits.
     @inlinable
     package func isWaiting(serial: UInt32) -> Bool { occupiedSlot(serial: serial) != nil }
 
-    /// What to do with a response.
+    /// The handling of a response.
     @usableFromInline
     package enum ResponseAction {
-        /// The request has ended: hand the response to its waiter.
+        /// The request has ended: pass the response to its waiter.
         case answer(ID, Waiter)
         /// Drop it. The request had ended, and the response was counted as late.
         case dropLate
-        /// Drop it, or give the connection up: no request had its serial. It was counted.
+        /// Drop it, or give up the connection: no request had its serial. It was counted.
         case dropUnknown
     }
 
-    /// A response came in.
+    /// Receives a response.
     @inlinable
     package mutating func receivedResponse(serial: UInt32) -> ResponseAction {
-        // Once they were used up, `next` is above them all.
+        // Once the serials were used up, `next` is above them all.
         guard serials.contains(serial), ID(serial) < next else {
             unknownResponseCount += 1
             return .dropUnknown
@@ -140,7 +140,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return .answer(entry.id, entry.waiter)
     }
 
-    /// Whoever asked gives it up. Returns the waiter; nil when the request has ended.
+    /// Cancels a request for its caller. Returns the waiter; nil when the request has ended.
     @inlinable
     package mutating func cancelled(_ id: ID) -> Waiter? {
         guard let slot = occupiedSlot(serial: Self.serial(of: id)), let entry = slots[slot], entry.id == id else {
@@ -150,7 +150,8 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return entry.waiter
     }
 
-    /// `nextDeadline` has come; calling it early does no harm. Returns what ends with it, the earliest deadline first.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm. Returns the requests that end with it,
+    /// the earliest deadline first.
     @inlinable
     package mutating func timerFired(now: MonotonicTime) -> [Ended] {
         var ended: [Ended] = []
@@ -165,9 +166,11 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         return ended
     }
 
-    /// The connection is lost, and with it the requests that were sent, the oldest first. Serials count on.
+    /// Notes that the connection is lost. Returns the requests that are lost with it, the oldest first. Serials
+    /// continue.
     ///
-    /// - Parameter isUnsent: whether a request still waits to be sent, so that it can go over the next connection.
+    /// - Parameter isUnsent: returns whether a request still waits to be sent, so that it can go over the next
+    ///   connection.
     @inlinable
     package mutating func connectionLost(
         keeping isUnsent: (ID) -> Bool = { _ in false }
@@ -212,7 +215,7 @@ extension RequestTable {
     mutating func grow() {
         let old = slots
         slots = Array(repeating: nil, count: max(2 * old.count, 8))
-        // What differs by half as many slots differs by all.
+        // Numbers with different slots in the smaller table have different slots in the larger one.
         for entry in old { if let entry { slots[slot(of: entry.id)] = entry } }
     }
 
@@ -228,7 +231,7 @@ extension RequestTable {
         deadlines.compact(liveCount: count) { [slots, mask = slots.count - 1] id in
             slots[Int(Self.serial(of: id)) & mask]?.id == id
         }
-        // Given back when a burst is over, kept while requests come and go.
+        // Memory is freed when a burst is over, and kept while requests come and go.
         if count == 0, slots.count > 1024 { slots = [] }
     }
 }

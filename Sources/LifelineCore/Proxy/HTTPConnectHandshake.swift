@@ -1,20 +1,21 @@
 /// Asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
 struct HTTPConnectHandshake: ProxyHandshake {
-    /// The most that an answer's head may have, interim answers included: what HTTP servers usually take of a client's.
+    /// The longest head of an answer in bytes, including interim answers: the limit that HTTP servers usually have for
+    /// a client's head.
     static let maximumHeadLength = 8 << 10
 
     let greeting: [UInt8]
     private let route: ProxyRoute
-    /// The line that is not complete yet.
+    /// The incomplete line.
     private var line: [UInt8] = []
     private var headLength = 0
     /// Nil before the answer's first line.
     private var status: (code: Int, words: String)?
-    /// The schemes by which the proxy takes credentials.
+    /// The authentication schemes that the proxy offers.
     private var schemes: [String] = []
 
     init(route: ProxyRoute) throws(ConnectionError) {
-        // It is an address or a name, and so the request has the lines that are meant.
+        // Checks the target, so that it cannot add lines to the request.
         _ = try route.target()
         self.route = route
         let authority = route.endpoint.address.authority
@@ -65,7 +66,7 @@ struct HTTPConnectHandshake: ProxyHandshake {
     }
 
     private mutating func parseField(_ line: ArraySlice<UInt8>) throws(ConnectionError) {
-        // No white space before the colon, and no line that goes on with the one before (RFC 9112, section 5).
+        // White space before the colon, and continuation lines, are not allowed (RFC 9112, section 5).
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
             line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else {
@@ -73,7 +74,7 @@ struct HTTPConnectHandshake: ProxyHandshake {
         }
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
         guard name == "proxy-authenticate" else { return }
-        // For the message only. Basic is never left out: it is what the message is about.
+        // For the message only. Basic is always kept, because the message depends on it.
         for scheme in authenticationSchemes(in: line[colon...].dropFirst()) {
             if schemes.count < 8 || scheme.lowercased() == "basic" { schemes.append(scheme) }
         }
@@ -89,18 +90,18 @@ struct HTTPConnectHandshake: ProxyHandshake {
             status = nil
             return .none
         case 200..<300:
-            // Whatever its header says of a body: there is none.
+            // There is no body, whatever the header says.
             return .established
         case 401, 407:
-            // It must be 407; tinyproxy says 401 to credentials that are wrong.
+            // The standard code is 407; tinyproxy answers wrong credentials with 401.
             throw authenticationRequired(answer)
         default:
             throw route.notConnected(answer, isTransient: HTTPConnectHandshake.isTransient(code))
         }
     }
 
-    /// What a later attempt may not get: the proxy is overloaded, or could not reach the endpoint. (tinyproxy says 500
-    /// for that, squid 503.)
+    /// Returns whether a later attempt may succeed: the proxy is overloaded, or could not reach the endpoint. (Then
+    /// tinyproxy answers 500, squid 503.)
     private static func isTransient(_ code: Int) -> Bool {
         switch code {
         case 501, 505: false
@@ -114,7 +115,7 @@ struct HTTPConnectHandshake: ProxyHandshake {
             return ConnectionError(
                 code: .proxyAuthenticationRequired,
                 message:
-                    "The proxy \(route.proxy) takes credentials only by \(schemes.joined(separator: ", ")); Lifeline "
+                    "The proxy \(route.proxy) accepts credentials only by \(schemes.joined(separator: ", ")); Lifeline "
                     + "has Basic. Use a proxy that takes it, or a local one that speaks with this one.",
                 cause: answer
             )
@@ -124,8 +125,8 @@ struct HTTPConnectHandshake: ProxyHandshake {
     }
 }
 
-/// The schemes of the challenges in a header field's value (RFC 9110, section 11.6.1). The commas between challenges
-/// also stand between one's parameters: `Negotiate, Digest realm="a, b", nonce=c, Basic realm=d`.
+/// The schemes of the challenges in a header field's value (RFC 9110, section 11.6.1). Commas separate challenges, and
+/// also the parameters of a challenge: `Negotiate, Digest realm="a, b", nonce=c, Basic realm=d`.
 private func authenticationSchemes(in value: ArraySlice<UInt8>) -> [String] {
     let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
     var schemes: [String] = []
@@ -138,7 +139,8 @@ private func authenticationSchemes(in value: ArraySlice<UInt8>) -> [String] {
     return schemes
 }
 
-/// A list's elements. A comma in a quoted string, in which a backslash quotes the next byte, is a part of one.
+/// Returns a list's elements. A comma inside a quoted string does not separate elements; a backslash there quotes the
+/// next byte.
 private func elements(of list: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     var elements: [ArraySlice<UInt8>] = []
     var start = list.startIndex

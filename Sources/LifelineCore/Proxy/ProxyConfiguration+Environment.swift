@@ -1,7 +1,7 @@
 extension ProxyConfiguration {
-    /// Decides on the proxy for an endpoint; nil for none.
+    /// Returns the proxy for an endpoint; nil for none.
     ///
-    /// - Parameter environment: the process's, with those that `environmentVariables` names.
+    /// - Parameter environment: the process's environment, with the variables in `environmentVariables`.
     /// - Throws: `ConnectionError` `invalidConfiguration`.
     package func server(
         for endpoint: Endpoint,
@@ -29,7 +29,7 @@ extension ProxyConfiguration {
         }
     }
 
-    /// Every variable that is looked at for some endpoint.
+    /// All variables that are read for some endpoint.
     package static let environmentVariables = [
         "tcp_proxy", "TCP_PROXY", "tls_proxy", "TLS_PROXY", "ws_proxy", "WS_PROXY", "wss_proxy", "WSS_PROXY",
         "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",

@@ -1,9 +1,10 @@
 extension ProxyConfiguration {
-    /// Reads `http://[user[:password]@]host[:port]` or the same with `socks5://` or `socks5h://`, which mean the same here.
+    /// Reads `http://[user[:password]@]host[:port]` or the same form with `socks5://` or `socks5h://`, which have the
+    /// same meaning here.
     ///
-    /// User and password are percent-decoded. Without a scheme it is an HTTP proxy, and without a port 1080, as for
-    /// curl. An IPv6 address stands in brackets.
-    /// - Throws: `ConnectionError` `invalidConfiguration`, whose message says what is wrong, without user and password.
+    /// User and password are percent-decoded. Without a scheme it is an HTTP proxy; without a port, the port is 1080,
+    /// as in curl. An IPv6 address is written in brackets.
+    /// - Throws: `ConnectionError` `invalidConfiguration`. Its message has the reason, without user and password.
     public init(_ url: String) throws(ConnectionError) {
         let (scheme, rest) = ProxyConfiguration.splitScheme(url)
         let kind: ProxyServer.Kind
@@ -15,7 +16,7 @@ extension ProxyConfiguration {
             throw .invalidProxy(url, "of SOCKS only version 5 is supported. Write socks5://host:port")
         default: throw .invalidProxy(url, "the scheme is unknown. Write \(ProxyConfiguration.forms)")
         }
-        // Before the slash is looked for, or a password that has one would be taken for a host.
+        // Searched before the slash, because a password with a slash would otherwise be taken for a host.
         let at = rest.lastIndex(of: "@")
         let credentials = try at.map { at throws(ConnectionError) in
             try ProxyConfiguration.parseCredentials(rest[..<at], of: url)
@@ -30,7 +31,7 @@ extension ProxyConfiguration {
 
     static let forms = "http://user:password@host:port or socks5://user:password@host:port"
 
-    /// What an environment's variable or a URL of the user's says without a scheme is a host.
+    /// A text without a scheme, from an environment variable or the user, is a host.
     private static func splitScheme(_ url: String) -> (scheme: Substring?, rest: Substring) {
         guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return (nil, url[...]) }
         return (url[..<colon], url[colon...].dropFirst(3))
@@ -60,8 +61,7 @@ extension ProxyConfiguration {
             case .unexpectedAfterBracket: break
             }
         }
-        // The port's text is not repeated: in a URL that is not encoded as it must be, it may be a part of the
-        // password.
+        // The port's text is not repeated, because in a wrongly encoded URL it may be a part of the password.
         throw .invalidProxy(
             url,
             "after the host comes neither the end nor a colon and a port from 1 to 65535. In user and password, "
@@ -71,12 +71,12 @@ extension ProxyConfiguration {
 }
 
 extension ProxyServer {
-    /// Whether it can be connected to, and its credentials can be handed over.
+    /// Checks that the proxy's address and credentials can be used.
     ///
     /// - Throws: `ConnectionError` `invalidConfiguration`.
     func check() throws(ConnectionError) {
         if host.isEmpty { throw .invalidProxy("\(self)", "the host is missing. Write \(ProxyConfiguration.forms)") }
-        // "%" is that of an IPv6 address's zone.
+        // "%" begins the zone of an IPv6 address.
         guard host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/\\?#@[]\"<>".utf8.contains($0) }) else {
             throw .invalidProxy("\(kind.rawValue)://…", "the host has a character that no host has")
         }
@@ -92,7 +92,8 @@ extension ProxyServer {
                 throw .invalidProxy("\(self)", "user or password has a control character")
             }
         case .socks5:
-            // RFC 1929 wants one byte of password at least; servers take none, too, and a URL without one means that.
+            // RFC 1929 requires at least one byte of password. Servers accept none, too, and a URL without a password
+            // means that.
             guard (1...255).contains(credentials.user.utf8.count), credentials.password.utf8.count <= 255 else {
                 throw .invalidProxy(
                     "\(self)",
@@ -110,7 +111,7 @@ extension Unicode.Scalar {
 }
 
 extension ConnectionError {
-    /// - Parameter url: printed without what may be user and password.
+    /// - Parameter url: the URL, which is printed without parts that may be user and password.
     static func invalidProxy(_ url: String, _ reason: String) -> ConnectionError {
         ConnectionError(code: .invalidConfiguration, message: "\"\(PrintableURL(url))\" is no proxy: \(reason).")
     }

@@ -1,15 +1,15 @@
-/// The proxy that connections go through: an HTTP proxy, which is asked by CONNECT, or a SOCKS5 one.
+/// The proxy for connections: an HTTP proxy with CONNECT, or a SOCKS5 proxy.
 ///
-/// The proxy gets the endpoint's host as it stands, so that it looks names up and this machine does not. Every scheme
-/// is tunnelled, `ws` too. Unix sockets never go through a proxy.
+/// The proxy gets the endpoint's host unchanged, so the proxy looks up names, not this machine. Every scheme is
+/// tunnelled, `ws` too. Unix sockets never go through a proxy.
 ///
-/// Many proxies know no half-close: when one side ends, they end the other as well. What was sent before then arrives,
-/// but what the peer still has to say after `finishSending()` may not.
+/// Many proxies do not support half-close: when one side ends, they end the other as well. Then messages sent before
+/// arrive, but messages of the peer after `finishSending()` may not.
 public struct ProxyConfiguration: Sendable, Hashable {
-    /// What a proxy asks its users for.
+    /// A user's credentials for a proxy.
     ///
-    /// An HTTP proxy gets them by the Basic scheme, a SOCKS5 one by RFC 1929: neither hides them on the way to the
-    /// proxy.
+    /// An HTTP proxy gets them with the Basic scheme, a SOCKS5 proxy as in RFC 1929. Neither encrypts them on the way
+    /// to the proxy.
     public struct Credentials: Sendable, Hashable {
         /// The user's name.
         public var user: String
@@ -48,20 +48,20 @@ public struct ProxyConfiguration: Sendable, Hashable {
         )
     }
 
-    /// What the process's environment says, by curl's rules, when a connection or a client is made. No variable, no
-    /// proxy.
+    /// The proxy of the process's environment, by curl's rules, at the time when a connection or a client is made.
+    /// Without a variable there is no proxy.
     ///
-    /// - Which proxy: the first of these that is set and not empty; it holds a URL as `init(_:)` reads it.
+    /// - The proxy is the first of these variables that is set and not empty. It has a URL in the form of `init(_:)`.
     ///   - `wss` and `tls`: `wss_proxy` or `tls_proxy`, then `https_proxy`, then `all_proxy`
     ///   - `ws`: `ws_proxy`, then `http_proxy`, then `all_proxy`
     ///   - `tcp`: `tcp_proxy`, then `all_proxy`
     ///
-    ///   Each is looked up in small letters and then in capitals, except for `http_proxy`: a web server sets `HTTP_PROXY`
-    ///   from what a client sends (CVE-2016-5385).
-    /// - For which hosts none: `no_proxy`, else `NO_PROXY`, is a list of names, addresses and networks, with commas or
-    ///   blanks between. `example.org`, `.example.org` and `*.example.org` stand for that name and all below it,
-    ///   `10.0.0.0/8` and `fd00::/8` for networks, `*` for everything. A port restricts an entry: `example.org:7000`,
-    ///   `[::1]:7000`. As curl does it, loopback is no exception unless it is listed.
+    ///   Each is looked up in lower case and then in upper case, except `http_proxy`, because a web server sets
+    ///   `HTTP_PROXY` from a client's header (CVE-2016-5385).
+    /// - The hosts without a proxy are in `no_proxy`, or else `NO_PROXY`: a list of names, addresses and networks,
+    ///   separated by commas or spaces. `example.org`, `.example.org` and `*.example.org` mean that name and all below
+    ///   it, `10.0.0.0/8` and `fd00::/8` mean networks, `*` means everything. A port restricts an entry:
+    ///   `example.org:7000`, `[::1]:7000`. As in curl, loopback is an exception only if it is listed.
     public static let environment = ProxyConfiguration(source: .environment)
 }
 
@@ -76,15 +76,15 @@ extension ProxyConfiguration: CustomStringConvertible {
 }
 
 extension ProxyConfiguration.Credentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The user's name.
+    /// The user's name, without the password.
     public var description: String { "\(user), password hidden" }
-    /// The user's name.
+    /// The user's name, without the password.
     public var debugDescription: String { description }
-    /// Without the password, which `dump` would print.
+    /// A mirror without the password, which `dump` would print.
     public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 }
 
-/// A proxy that stands at some address.
+/// A proxy at an address.
 package struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
     package enum Kind: String, Sendable {
         case http, socks5
@@ -104,6 +104,6 @@ package struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
 
     package var address: Endpoint.Address { .tcp(host: host, port: Int(port)) }
 
-    /// Without credentials.
+    /// The proxy's URL, without credentials.
     package var description: String { "\(kind.rawValue)://\(address.authority)" }
 }

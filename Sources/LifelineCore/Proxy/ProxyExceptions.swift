@@ -1,11 +1,11 @@
-/// What `no_proxy` holds: the hosts to which no proxy leads. `ProxyConfiguration.environment` says how it is written.
+/// The hosts without a proxy, from `no_proxy`. `ProxyConfiguration.environment` describes the format.
 ///
-/// An entry that cannot be read stands for nothing, as for other programs.
+/// An entry that cannot be read is ignored, as in other programs.
 struct ProxyExceptions {
     fileprivate struct Entry {
         enum Hosts {
             case all
-            /// In small letters, without dots at its ends.
+            /// A name in lower case, without leading and trailing dots.
             case domain(String)
             case network(IPAddress, prefixLength: Int)
         }
@@ -75,7 +75,7 @@ extension ProxyExceptions.Entry.Hosts {
                 guard let number = UInt8(text[slash...].dropFirst()), number <= length else { return nil }
                 length = Int(number)
             }
-            // A network that reaches beyond the mapped addresses stays what it is.
+            // A network larger than that of the mapped addresses stays unchanged.
             if address.unmapped != address, length >= 96 {
                 self = .network(address.unmapped, prefixLength: length - 96)
             } else {
@@ -92,12 +92,12 @@ extension ProxyExceptions.Entry.Hosts {
 }
 
 extension StringProtocol {
-    /// What follows a percent sign is this machine's name of an interface (RFC 4007, section 11), and no part of an
+    /// The text after a percent sign is this machine's name of an interface (RFC 4007, section 11), not a part of the
     /// address.
     fileprivate var withoutZone: SubSequence { prefix { $0 != "%" } }
 }
 
 extension String {
-    /// A name with a dot at its end is the same, written in full.
+    /// A name with a trailing dot is the same name in absolute form.
     fileprivate var withoutTrailingDot: String { last == "." ? String(dropLast()) : self }
 }

@@ -1,29 +1,28 @@
-/// What this side of a connection says to a proxy, and makes of its answers, until the proxy has connected to the
-/// endpoint.
+/// The dialogue of this side of a connection with a proxy, until the proxy has connected to the endpoint.
 ///
-/// It takes a byte at a time, so that it does not matter how the proxy's bytes are cut, and the bytes behind the last
-/// one stay the endpoint's. A handshake is some hundred bytes, and 8 KiB at most.
+/// It takes one byte at a time, so that the split of the proxy's bytes does not matter, and the bytes after the last
+/// one remain for the endpoint. A handshake usually has some hundred bytes, and at most 8 KiB.
 package protocol ProxyHandshake: Sendable {
-    /// What is sent first.
+    /// The first bytes to send.
     var greeting: [UInt8] { get }
 
-    /// Takes the next byte. Not to be called after it was `established` or has thrown.
+    /// Receives the next byte. Must not be called after it has returned `established` or has thrown.
     ///
-    /// - Throws: `ConnectionError`: the proxy will not do it, cannot do it, or is none.
+    /// - Throws: `ConnectionError` when the proxy refuses, cannot connect, or is not a proxy.
     mutating func receive(_ byte: UInt8) throws(ConnectionError) -> ProxyHandshakeAction
 }
 
-/// What is to be done after a byte of a proxy's.
+/// The step after a byte from the proxy.
 package enum ProxyHandshakeAction: Sendable, Equatable {
     /// Wait for the next byte.
     case none
     /// Send this, then wait.
     case send([UInt8])
-    /// From the next byte on, it is the endpoint that speaks.
+    /// The proxy has connected: the next bytes come from the endpoint.
     case established
 }
 
-/// Which proxy is asked for what.
+/// A proxy, and the endpoint that it is asked for.
 package struct ProxyRoute: Sendable, Hashable {
     package let proxy: ProxyServer
     package let endpoint: Endpoint
@@ -46,20 +45,20 @@ package struct ProxyRoute: Sendable, Hashable {
         case name(String)
     }
 
-    /// The endpoint's host and port, which go into requests: checked, so that nothing else gets in there.
+    /// Returns the endpoint's host and port for requests. They are checked, so that they cannot inject other bytes.
     func target() throws(ConnectionError) -> (host: Host, port: UInt16) {
         guard case .tcp(let host, let port) = endpoint.address, let port = UInt16(exactly: port), port > 0 else {
             throw invalidEndpoint("It has no port to connect to.")
         }
         if let address = IPAddress(host) { return (.address(address), port) }
         if host.contains(":") {
-            throw invalidEndpoint("It is on this machine's own link, to which no proxy leads. Set no proxy for it.")
+            throw invalidEndpoint("It is on this machine's own link, which no proxy can reach. Set no proxy for it.")
         }
         // RFC 1928, section 4, has one byte for the length.
         guard (1...255).contains(host.utf8.count) else { throw invalidEndpoint("The host's name is too long.") }
         guard host.utf8.allSatisfy(ProxyRoute.isHostNameByte) else {
             throw invalidEndpoint(
-                "The host's name has a character that no proxy takes. Write an international name in its ASCII form (xn--…)."
+                "The host's name has a character that no proxy accepts. Write international names in ASCII (xn--…)."
             )
         }
         return (.name(host), port)
@@ -74,7 +73,7 @@ package struct ProxyRoute: Sendable, Hashable {
     }
 }
 
-/// What a proxy answered instead of connecting.
+/// The answer of a proxy that did not connect.
 public struct ProxyAnswer: Error, Sendable, Hashable, CustomStringConvertible {
     /// The protocols of proxies.
     public enum ProxyProtocol: String, Sendable, Hashable {
@@ -84,7 +83,7 @@ public struct ProxyAnswer: Error, Sendable, Hashable, CustomStringConvertible {
         case socks5 = "SOCKS5"
     }
 
-    /// The protocol that it spoke.
+    /// The protocol of the proxy.
     public let proxyProtocol: ProxyProtocol
     /// HTTP's status code, or SOCKS5's reply code.
     public let code: Int
@@ -96,7 +95,7 @@ public struct ProxyAnswer: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(proxyProtocol.rawValue) \(code)" }
 }
 
-// MARK: What goes wrong
+// MARK: Errors
 
 extension ProxyRoute {
     private func invalidEndpoint(_ reason: String) -> ConnectionError {
@@ -106,7 +105,7 @@ extension ProxyRoute {
         )
     }
 
-    /// The proxy has said no, or has failed.
+    /// Returns the error for a proxy that refused to connect, or failed.
     func notConnected(_ answer: ProxyAnswer, isTransient: Bool) -> ConnectionError {
         let words = answer.words.isEmpty ? "without a reason" : "\"\(answer.words)\""
         if isTransient {
@@ -124,7 +123,7 @@ extension ProxyRoute {
         )
     }
 
-    /// - Parameter detail: what the proxy said of it.
+    /// - Parameter detail: the proxy's reason, as a clause.
     func authenticationRequired(_ detail: String, cause: ProxyAnswer? = nil) -> ConnectionError {
         let advice =
             proxy.credentials == nil
@@ -137,7 +136,7 @@ extension ProxyRoute {
         )
     }
 
-    /// - Parameter detail: what it did.
+    /// - Parameter detail: the violation, as a clause.
     func violation(_ detail: String) -> ConnectionError {
         ConnectionError(
             code: .proxyProtocolViolation,
@@ -147,7 +146,7 @@ extension ProxyRoute {
         )
     }
 
-    /// The proxy has ended the connection, or it has failed, before the proxy had answered.
+    /// Returns the error for a connection that ended or failed before the proxy had answered.
     package func cut(_ cause: (any Error)? = nil) -> ConnectionError {
         ConnectionError(
             code: .proxyConnectFailed,

@@ -1,13 +1,13 @@
-/// Asks a SOCKS5 proxy for a connection (RFC 1928), with user and password where there are some (RFC 1929).
+/// Asks a SOCKS5 proxy for a connection (RFC 1928), with user and password if there are some (RFC 1929).
 struct SOCKS5Handshake: ProxyHandshake {
     private enum State {
         /// Can go to: awaitingVerdict, awaitingReply.
         case awaitingMethod
-        /// Of user and password. Can go to: awaitingReply.
+        /// The verdict on user and password. Can go to: awaitingReply.
         case awaitingVerdict
         /// Can go to: established.
         case awaitingReply
-        /// Can go to: nothing.
+        /// Can go to: no other state.
         case established
     }
 
@@ -19,7 +19,7 @@ struct SOCKS5Handshake: ProxyHandshake {
     private let route: ProxyRoute
     private let request: [UInt8]
     private var state = State.awaitingMethod
-    /// What has come of the message that is awaited: 262 bytes at most.
+    /// The received part of the awaited message: 262 bytes at most.
     private var message: [UInt8] = []
 
     init(route: ProxyRoute) throws(ConnectionError) {
@@ -32,7 +32,7 @@ struct SOCKS5Handshake: ProxyHandshake {
         case .name(let name): request += [3, UInt8(name.utf8.count)] + Array(name.utf8)
         }
         self.request = request + [UInt8(target.port >> 8), UInt8(target.port & 0xFF)]
-        // A proxy that wants no credentials may get by without them.
+        // A proxy that needs no credentials may do without them.
         let methods =
             route.proxy.credentials == nil
             ? [SOCKS5Handshake.noAuthentication]
@@ -48,7 +48,7 @@ struct SOCKS5Handshake: ProxyHandshake {
             guard message.count == 2 else { return .none }
             return try methodChosen(byte)
         case .awaitingVerdict:
-            // Some servers put SOCKS's version where that of RFC 1929, 1, belongs.
+            // Some servers send SOCKS's version in place of that of RFC 1929, which is 1.
             guard [1, SOCKS5Handshake.version].contains(message[0]) else {
                 throw route.violation("answered user and password with what is no answer")
             }
@@ -87,7 +87,7 @@ struct SOCKS5Handshake: ProxyHandshake {
         return .send(request)
     }
 
-    /// Version, reply, a reserved byte, then the address that the proxy connected from, which is of no use here.
+    /// Version, reply, a reserved byte, then the address that the proxy connected from, which is not used here.
     private mutating func receivedOfReply() throws(ConnectionError) -> ProxyHandshakeAction {
         guard message[0] == SOCKS5Handshake.version else { throw route.violation("broke SOCKS5's rules for a reply") }
         if message.count == 2, message[1] != 0 { throw refusal(message[1]) }
@@ -115,7 +115,7 @@ struct SOCKS5Handshake: ProxyHandshake {
             case 6: ("TTL expired", true)
             case 7: ("Command not supported", false)
             case 8: ("Address type not supported", false)
-            // Such as Tor's, of which most pass.
+            // Such as Tor's codes, most of which are transient.
             default: ("unassigned", true)
             }
         return route.notConnected(

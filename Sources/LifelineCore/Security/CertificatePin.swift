@@ -1,10 +1,10 @@
-/// A certificate, or the key of one, known by its SHA-256 digest.
+/// A certificate, or the key of one, identified by its SHA-256 digest.
 public struct CertificatePin: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        /// Of the DER-encoded SubjectPublicKeyInfo, so that it outlives the certificate when that is renewed for the
+        /// The digest of the DER-encoded SubjectPublicKeyInfo. It stays valid when the certificate is renewed for the
         /// same key.
         case publicKey
-        /// Of the DER-encoded certificate.
+        /// The digest of the DER-encoded certificate.
         case certificate
     }
 
@@ -24,12 +24,12 @@ public struct CertificatePin: Sendable, Hashable {
     ///
     ///     openssl x509 -in server.pem -noout -pubkey | openssl pkey -pubin -outform der \
     ///         | openssl dgst -sha256 -binary | openssl base64
-    /// - Throws: `ConnectionError` `invalidConfiguration`, whose message says what is wrong.
+    /// - Throws: `ConnectionError` `invalidConfiguration`. Its message has the reason.
     public init(_ text: String) throws(ConnectionError) {
         let prefix = "sha256/"
         if text.hasPrefix(prefix) {
             var encoded = text.dropFirst(prefix.count)
-            // Base64 may begin with a slash of its own.
+            // The Base64 text itself may begin with a slash.
             if encoded.utf8.count == 45, encoded.first == "/" { encoded.removeFirst() }
             guard let digest = Base64.decode(encoded), digest.count == CertificatePin.digestLength else {
                 throw CertificatePin.invalid(

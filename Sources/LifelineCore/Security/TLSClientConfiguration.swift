@@ -1,44 +1,43 @@
-/// How a client speaks TLS, and whom it trusts.
+/// The TLS settings of a client, and the servers that it trusts.
 ///
 /// The server's certificate is always verified: against the roots of `trust`, for the endpoint's host, for its time,
-/// and against `pins` where there are some. The host must be among its alternative names; a common name does not count,
-/// and an asterisk stands for a whole first label only, with two labels or more behind it (RFC 9525). There is no
-/// switch that turns this off; `TLSTrust.pinnedCertificates` is for servers whose certificates nobody has issued.
+/// and against `pins` if there are some. The host must be among its alternative names. A common name does not count,
+/// and an asterisk only stands for a whole first label, followed by at least two labels (RFC 9525). Verification cannot
+/// be turned off; `TLSTrust.pinnedCertificates` is for servers with self-signed certificates.
 ///
-/// With TLS 1.2, only cipher suites with forward secrecy and authenticated encryption (AES-GCM, ChaCha20) are taken,
+/// With TLS 1.2, only cipher suites with forward secrecy and authenticated encryption (AES-GCM, ChaCha20) are accepted,
 /// and no signatures with SHA-1.
 public struct TLSClientConfiguration: Sendable, Hashable {
-    /// Whom the client trusts to vouch for the server. Default: the system's roots.
+    /// The roots that the client trusts. Default: the system's roots.
     public var trust = TLSTrust.system
 
     /// When not empty, one certificate of the verified chain, or its key, must be among these (RFC 7469, section 2.6).
-    /// Give several, so that keys can roll: the present one, and the next. Default: none.
+    /// Give several, so that keys can be replaced: the present one, and the next. Default: none.
     ///
-    /// A pin of the server's own key admits that key only, a pin of an issuer's key whatever that issuer vouches for.
+    /// A pin of the server's own key admits only that key; a pin of an issuer's key admits all certificates of that
+    /// issuer.
     public var pins: [CertificatePin] = []
 
-    /// The certificate that the client shows a server that asks for one. Default: nil.
+    /// The certificate that the client presents to a server that asks for one. Default: nil.
     public var identity: TLSIdentity?
 
-    /// The name that the server's certificate must be made out to, when that is not the endpoint's host. An IP address
-    /// is looked for among the certificate's addresses, and is not sent to the server. Default: nil, the endpoint's
-    /// host.
+    /// The name that the server's certificate must be issued for, if that is not the endpoint's host. An IP address is
+    /// compared with the certificate's addresses, and is not sent to the server. Default: nil, the endpoint's host.
     public var serverName: String?
 
     /// The application protocols to offer (ALPN, RFC 7301), the best one first. A server that chooses none of them is
-    /// accepted; `Connection.applicationProtocol` tells what it chose. A name has 1 to 255 bytes of ASCII. Default:
-    /// none.
+    /// accepted; `Connection.applicationProtocol` has its choice. A name has 1 to 255 bytes of ASCII. Default: none.
     public var applicationProtocols: [String] = []
 
-    /// The oldest version to accept. Default: TLS 1.2, which every server that is looked after speaks. Older ones are
-    /// never accepted (RFC 8996).
+    /// The oldest version to accept. Default: TLS 1.2, which every maintained server supports. Older ones are never
+    /// accepted (RFC 8996).
     public var minimumVersion = TLSProtocolVersion.tls12
 
     /// Makes a configuration with the default values.
     public init() {}
 }
 
-/// Whom a client trusts to vouch for a server.
+/// The roots that a client trusts to identify a server.
 public struct TLSTrust: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case system
@@ -52,12 +51,12 @@ public struct TLSTrust: Sendable, Hashable {
     /// else the distribution's.
     public static let system = TLSTrust(kind: .system)
 
-    /// These certificates, and no others, are roots.
+    /// Returns a trust in which only these certificates are roots.
     public static func roots(_ sources: PEMSource...) -> TLSTrust {
         roots(sources)
     }
 
-    /// These certificates, and no others, are roots.
+    /// Returns a trust in which only these certificates are roots.
     public static func roots(_ sources: [PEMSource]) -> TLSTrust {
         TLSTrust(kind: .roots(sources))
     }
@@ -65,8 +64,8 @@ public struct TLSTrust: Sendable, Hashable {
     /// Exactly the certificates and keys in `pins`: the server's own certificate must be one of them, and may be
     /// self-signed.
     ///
-    /// The pin says who the server is, so that neither the name nor the time that the certificate states is looked at,
-    /// as with a "DANE-EE" record (RFC 7671, section 5.1). The server still proves that it has the key.
+    /// The pin identifies the server, so neither the name nor the validity period of the certificate is checked, as
+    /// with a "DANE-EE" record (RFC 7671, section 5.1). The server still proves that it has the key.
     public static let pinnedCertificates = TLSTrust(kind: .pinnedCertificates)
 }
 

@@ -1,24 +1,24 @@
-/// The host that a server's certificate must be made out to: a DNS name or an IP address (a reference identity of RFC
+/// The host that a server's certificate must be issued for: a DNS name or an IP address (a reference identity of RFC
 /// 9525).
 package struct TLSHost: Sendable {
     /// The host as it was given.
     package let text: String
-    /// The name without the dot of an absolute name; nil for an address. It is what a client asks the server for (SNI).
+    /// The name without the dot of an absolute name; nil for an address. The client sends it to the server (SNI).
     package let name: String?
     private let address: IPAddress?
 
     package init(_ text: String) {
         self.text = text
-        // What stands behind a percent sign is this machine's name of the interface (RFC 4007).
+        // The text after a percent sign is this machine's name of the interface (RFC 4007).
         address = IPAddress(text.prefix { $0 != "%" })
-        // A dot at the end is for the name service; certificates and the request for one have none (RFC 6066).
+        // A trailing dot is only for name servers; certificates and SNI have none (RFC 6066).
         name = address != nil ? nil : text.last == "." ? String(text.dropLast()) : text
     }
 
-    /// Whether a certificate's DNS name stands for this host (RFC 9525, section 6.3).
+    /// Returns whether a certificate's DNS name matches this host (RFC 9525, section 6.3).
     ///
-    /// Labels are compared without regard to case. An asterisk stands for one label, the first, and only where it is
-    /// all of that label and two labels at least follow: nobody owns every name of a top-level domain.
+    /// Labels are compared without regard to case. An asterisk only matches the whole first label, and at least two
+    /// labels must follow, because nobody owns all names of a top-level domain.
     package func matches(dnsName presented: String) -> Bool {
         guard let name else { return false }
         var (own, other) = (Self.labels(of: name), Self.labels(of: presented))
@@ -31,7 +31,7 @@ package struct TLSHost: Sendable {
         return zip(own, other).allSatisfy { $0.map(Self.lowercased) == $1.map(Self.lowercased) }
     }
 
-    /// Whether a certificate's IP address, of 4 or 16 bytes, is this host's (RFC 9525, section 6.4).
+    /// Returns whether a certificate's IP address, of 4 or 16 bytes, is that of this host (RFC 9525, section 6.4).
     package func matches(address presented: some Sequence<UInt8>) -> Bool {
         address?.bytes.elementsEqual(presented) ?? false
     }
@@ -40,7 +40,7 @@ package struct TLSHost: Sendable {
         Substring(name).utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
 
-    /// Letters, digits, hyphens and underscores. No other character is in a name that this side connects to; an
+    /// Returns whether a label has only letters, digits, hyphens and underscores, as in names to connect to. An
     /// asterisk in particular would match a certificate's.
     private static func isLabel(_ label: Substring.UTF8View) -> Bool {
         !label.isEmpty

@@ -1,4 +1,4 @@
-/// A certificate, the certificates that lead from it to a root, and its private key.
+/// A certificate, its chain of issuers, and its private key.
 public struct TLSIdentity: Sendable, Hashable {
     /// The certificate first, then each one's issuer. The root may be left out.
     public var certificateChain: PEMSource
@@ -13,7 +13,7 @@ public struct TLSIdentity: Sendable, Hashable {
     }
 }
 
-/// Where certificates or a key are found, in PEM (RFC 7468).
+/// The source of certificates or a key in PEM (RFC 7468).
 public struct PEMSource: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case file(String)
@@ -22,19 +22,19 @@ public struct PEMSource: Sendable, Hashable {
 
     package let kind: Kind
 
-    /// A file. It is read when it is needed.
+    /// Returns a source that reads a file when it is needed.
     public static func file(_ path: String) -> PEMSource { PEMSource(kind: .file(path)) }
 
-    /// The text itself.
+    /// Returns a source with the PEM text itself.
     public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(kind: .bytes(bytes)) }
 
-    /// The file's path; nil when it is none.
+    /// The file's path; nil for bytes.
     package var path: String? {
         if case .file(let path) = kind { path } else { nil }
     }
 }
 
 extension PEMSource: CustomStringConvertible {
-    /// The file's path, or that there is none: what it holds may be a key.
+    /// The file's path, or a fixed text, because the bytes may be a key.
     public var description: String { path ?? "the bytes given" }
 }

@@ -19,7 +19,7 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the bytes, or nil if the text is no Base64, is not padded, or has bits set that no encoder sets.
+    /// Returns the bytes, or nil if the text is not Base64, is not padded, or has bits set that no encoder sets.
     static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let characters = Array(text.utf8)
         guard characters.count % 4 == 0 else { return nil }

@@ -1,8 +1,8 @@
-/// Decides which lines go into a log that a peer can fill: of each kind a few in a while. The others are counted.
+/// Decides which lines go into a log that a peer can fill: a few of each kind in a period. The others are counted.
 package struct LineLimit: Sendable {
-    /// What becomes of a line.
+    /// The decision about a line.
     package enum Verdict: Sendable, Equatable {
-        /// Write it. So many of its kind were left out since the last one that was written.
+        /// Write it. Has the number of lines of its kind left out since the last one that was written.
         case write(leftOut: Int)
         /// Leave it out.
         case leaveOut
@@ -14,7 +14,7 @@ package struct LineLimit: Sendable {
         var leftOutCount = 0
     }
 
-    /// More kinds than a program has: those above it count as one, so that memory stays bounded whatever a kind is.
+    /// More kinds than a program has. Kinds above this number count as one, so that memory stays bounded.
     private static let maximumKindCount = 64
 
     private let lineCount: Int
@@ -23,7 +23,7 @@ package struct LineLimit: Sendable {
 
     /// - Parameters:
     ///   - lineCount: the number of lines of one kind that are written in a period.
-    ///   - period: how long it takes, from the first line of a kind on, until more are written.
+    ///   - period: the time from the first line of a kind until more are written.
     package init(lineCount: Int, period: Duration) {
         self.lineCount = lineCount
         self.period = period
@@ -31,7 +31,7 @@ package struct LineLimit: Sendable {
 
     /// Decides about a line.
     ///
-    /// - Parameter kind: the program's own words, nothing of the peer's.
+    /// - Parameter kind: the program's own words, without any text of the peer.
     package mutating func verdict(on kind: String, now: MonotonicTime) -> Verdict {
         let kind = kinds[kind] != nil || kinds.count < Self.maximumKindCount ? kind : "others"
         var entry = kinds[kind] ?? Kind(periodEnd: now + period)
@@ -46,7 +46,7 @@ package struct LineLimit: Sendable {
         return .write(leftOut: entry.leftOutCount)
     }
 
-    /// Returns how many lines of each kind were left out and not told of, in the order of the kinds, and forgets them.
+    /// Returns and resets the numbers of unreported left-out lines of each kind, in the order of the kinds.
     package mutating func takeLeftOut() -> [(kind: String, count: Int)] {
         let leftOut = kinds.filter { $0.value.leftOutCount > 0 }.map { (kind: $0.key, count: $0.value.leftOutCount) }
         for (kind, _) in leftOut { kinds[kind]?.leftOutCount = 0 }

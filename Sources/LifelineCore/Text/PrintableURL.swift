@@ -1,8 +1,7 @@
-/// A URL that was given and cannot be used, fit for an error's message: without what may be a user's name and a
-/// password, and without a query, in which tokens travel.
+/// An invalid URL in a form for an error message: without parts that may be a user's name and a password, and without
+/// the query, which may have tokens.
 ///
-/// Nothing is known of it but that something in it is wrong, and so what is shown is what cannot be a part of
-/// credentials.
+/// Nothing is known about the URL except that it is invalid. So only parts are shown that cannot belong to credentials.
 package struct PrintableURL: CustomStringConvertible {
     private static let schemes = [
         "tcp", "tls", "ws", "wss", "unix", "http", "https", "socks", "socks4", "socks4a", "socks5", "socks5h",
@@ -16,14 +15,14 @@ package struct PrintableURL: CustomStringConvertible {
         var (scheme, rest) = ("", url[...])
         if let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") {
             rest = url[colon...].dropFirst(3)
-            // One that nobody knows may be a user's name.
+            // An unknown scheme may be a user's name.
             let isKnown = PrintableURL.schemes.contains(url[..<colon].lowercased())
             scheme = isKnown ? "\(url[..<colon])://" : "…://"
         }
         if scheme.lowercased() == "unix://" {
             description = url
         } else if let at = rest.lastIndex(of: "@") {
-            // One in a query is not the end of a user.
+            // An "@" in a query does not end a user.
             let host =
                 rest[..<at].contains { "?#".contains($0) } ? nil : PrintableURL.hostAndPath(rest[at...].dropFirst())
             description = "\(scheme)…\(host.map { "@\($0)" } ?? "")"
@@ -32,7 +31,7 @@ package struct PrintableURL: CustomStringConvertible {
         }
     }
 
-    /// Nil for `user:password`, of which a URL with a forgotten or an encoded "@" can have all.
+    /// Returns nil for `user:password`, which may remain of a URL with a forgotten or encoded "@".
     private static func hostAndPath(_ text: Substring) -> String? {
         if text.contains("%40") { return nil }
         let authority = text.prefix { !"/?#".contains($0) }

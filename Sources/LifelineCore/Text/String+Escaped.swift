@@ -1,15 +1,14 @@
-// Text that a peer wrote, made fit for a line of text: in a log, in the text of an error, on a terminal. Every such
-// text passes through here where it becomes part of the line.
+// Escapes a peer's text for a line in a log, in an error, or on a terminal. Every such text passes through here before
+// it becomes part of a line.
 
 extension String {
-    /// The text without anything that a terminal obeys, that ends a line, or that changes the order in which the line
-    /// is read.
+    /// Returns the text without characters that control a terminal, end a line, or change its reading order.
     ///
-    /// The scalars of `Unicode.Scalar.isUnsafeInLine` become `\u{…}`. All others stay, backslashes too, so that
+    /// The scalars of `Unicode.Scalar.isUnsafeInLine` become `\u{…}`. All others stay, including backslashes, so that
     /// escaping a text twice is the same as escaping it once.
     ///
-    /// - Parameter limit: the number of scalars that are taken; "…" stands for the rest. The default, 1,000, is some
-    ///   lines of a terminal, far more than most errors have.
+    /// - Parameter limit: the most scalars to keep; "…" replaces the rest. The default, 1,000, fills some lines of a
+    ///   terminal, far more than most errors need.
     package func escaped(limit: Int = 1_000) -> String {
         if utf8.count <= limit, utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
         var result = ""
@@ -24,10 +23,10 @@ extension String {
         return result
     }
 
-    /// The text that the bytes are in UTF-8, escaped; where they are not valid UTF-8, each byte that is not printable
-    /// ASCII becomes `\x` and two digits.
+    /// Makes the escaped text of UTF-8 bytes. If they are not valid UTF-8, each byte that is not printable ASCII
+    /// becomes `\x` and two digits.
     ///
-    /// - Parameter limit: the number of bytes that are taken; "…" stands for the rest.
+    /// - Parameter limit: the most bytes to use; "…" replaces the rest.
     package init(escaping bytes: some Collection<UInt8>, limit: Int = 1_000) {
         let taken = bytes.prefix(limit)
         self =
@@ -40,7 +39,7 @@ extension String {
 private func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 
 extension Unicode.Scalar {
-    /// Whether a line of text must not have it as it is: C0 and C1 controls, DEL, the separators of lines and
+    /// Whether the scalar must be escaped in a line of text: C0 and C1 controls, DEL, the separators of lines and
     /// paragraphs, and the marks, embeddings, overrides and isolates of bidirectional text.
     package var isUnsafeInLine: Bool {
         switch value {

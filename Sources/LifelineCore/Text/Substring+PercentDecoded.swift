@@ -1,6 +1,6 @@
 extension Substring {
-    /// The text in which each "%" and two hexadecimal digits are the byte that they stand for; nil where a "%" has
-    /// none, or the bytes are not UTF-8.
+    /// Returns the text with each "%" and two hexadecimal digits replaced by their byte; nil if the digits are missing,
+    /// or the bytes are not UTF-8.
     package func percentDecoded() -> String? {
         var bytes: [UInt8] = []
         var rest = utf8[...]

@@ -4,7 +4,7 @@ public struct WebSocketRefusal: Error, Sendable, Hashable, CustomStringConvertib
     public let status: Int
     /// The reason phrase beside it, at most 100 characters, with control characters and the like escaped.
     public let reason: String
-    /// Where the server says to go instead, if it does, escaped in the same way.
+    /// The location that the server redirects to, if any, escaped in the same way.
     public let location: String?
 
     package init(status: Int, reason: String, location: String? = nil) {
@@ -13,17 +13,17 @@ public struct WebSocketRefusal: Error, Sendable, Hashable, CustomStringConvertib
         self.location = location?.escaped(limit: 2000)
     }
 
-    /// All of it.
+    /// The status, the reason and the location.
     public var description: String {
         "\(status) \(reason)" + (location.map { ", location \($0)" } ?? "")
     }
 
-    /// Whether the same request may be taken later: the server is overloaded, or has a fault.
+    /// Whether the same request may succeed later: the server is overloaded, or has a fault.
     package var isTransient: Bool { status == 408 || status == 429 || (500...599).contains(status) }
 }
 
-/// The code and the reason with which a WebSocket was closed: the cause of a `ConnectionError` `webSocketClosed`, where
-/// the peer closed it, or `protocolViolation`, where this side did.
+/// The code and the reason with which a WebSocket was closed: the cause of a `ConnectionError` `webSocketClosed` if the
+/// peer closed it, or `protocolViolation` if this side did.
 public struct WebSocketClosure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The code.
     public let code: WebSocketCloseCode
@@ -35,7 +35,7 @@ public struct WebSocketClosure: Error, Sendable, Hashable, CustomStringConvertib
         self.reason = reason
     }
 
-    /// Both.
+    /// The code and the reason.
     public var description: String {
         reason.isEmpty
             ? "close code \(code)" : "close code \(code), \"\(reason.escaped(limit: 123))\""
@@ -46,7 +46,7 @@ extension ConnectionError {
     static func webSocketRefused(_ refusal: WebSocketRefusal) -> ConnectionError {
         let advice =
             switch refusal.status {
-            case 300...399: "Redirects are not followed: connect to where it says, if you trust that."
+            case 300...399: "Redirects are not followed: connect to that location if you trust it."
             case 401, 403: "Check credentials, cookies and origin."
             case 404, 410: "Check the endpoint's path."
             case 200...299: "Check that a WebSocket server listens there, and the endpoint's path."
@@ -60,7 +60,7 @@ extension ConnectionError {
         )
     }
 
-    /// The answer to a handshake is none, or one to something else.
+    /// Returns the error for a malformed answer to a handshake.
     package static func badWebSocketAnswer(_ what: String) -> ConnectionError {
         ConnectionError(
             code: .protocolViolation,
@@ -72,7 +72,7 @@ extension ConnectionError {
     package static func webSocketClosed(_ closure: WebSocketClosure) -> ConnectionError {
         ConnectionError(
             code: .webSocketClosed,
-            message: "The peer closed the WebSocket because something is wrong for it: \(closure).",
+            message: "The peer closed the WebSocket because of an error on its side: \(closure).",
             cause: closure
         )
     }
@@ -80,7 +80,7 @@ extension ConnectionError {
     package static var webSocketMessageCut: ConnectionError {
         ConnectionError(
             code: .protocolViolation,
-            message: "The peer closed the WebSocket inside a message: what came of it is lost.",
+            message: "The peer closed the WebSocket inside a message: the received part is lost.",
             cause: FramingError(code: .truncatedFrame, message: "A message of the WebSocket has no end.")
         )
     }
@@ -97,7 +97,7 @@ extension ConnectionError {
     package static var webSocketCut: ConnectionError {
         ConnectionError(
             code: .closedByPeer,
-            message: "The connection ended without the WebSocket being closed: what the peer sent last may be missing."
+            message: "The connection ended before the WebSocket was closed: the peer's last messages may be missing."
         )
     }
 

@@ -1,7 +1,7 @@
-/// Cuts bytes that hold whole frames, prefixes included, into runs of whole frames.
+/// Splits bytes of whole frames, prefixes included, into runs of whole frames.
 package enum FrameRuns {
-    /// How many bytes the next run has: as many frames as fit `maximumLength`, and at least one. All of `bytes` when it
-    /// fits, or holds no whole frame.
+    /// Returns the length of the next run: as many frames as fit into `maximumLength`, but at least one. Returns the
+    /// length of all `bytes` if they fit, or have no whole frame.
     package static func nextLength(in bytes: UnsafeRawBufferPointer, maximumLength: Int) -> Int {
         guard bytes.count > maximumLength else { return bytes.count }
         var end = 0

@@ -1,6 +1,6 @@
 /// Header fields of an HTTP message, in order. Names are compared without regard to case.
 ///
-/// Values may be secrets: descriptions have the names only.
+/// Values may be secrets, so descriptions have only the names.
 public struct HTTPFields: Sendable, Hashable {
     package struct Field: Sendable, Hashable {
         package let name: String
@@ -12,7 +12,7 @@ public struct HTTPFields: Sendable, Hashable {
     /// Makes an empty list.
     public init() {}
 
-    /// The names, in order; one that stands several times, several times.
+    /// The names, in order; a repeated name occurs repeatedly.
     public var names: [String] { fields.map(\.name) }
 
     /// The values of all fields of this name.
@@ -20,7 +20,8 @@ public struct HTTPFields: Sendable, Hashable {
         fields.filter { HTTPFields.isEqual($0.name, name) }.map(\.value)
     }
 
-    /// The value of a field; of several, all, with commas between them (RFC 9110, section 5.3). Nil when there is none.
+    /// The value of a field. The values of several are joined with commas (RFC 9110, section 5.3). Nil when there is
+    /// none.
     public subscript(name: String) -> String? {
         let values = values(of: name)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -33,7 +34,7 @@ public struct HTTPFields: Sendable, Hashable {
 }
 
 extension HTTPFields: ExpressibleByDictionaryLiteral {
-    /// Takes names and values, in order.
+    /// Makes a list from names and values, in order.
     public init(dictionaryLiteral elements: (String, String)...) {
         fields = elements.map { Field(name: $0.0, value: $0.1) }
     }
@@ -49,12 +50,12 @@ extension HTTPFields: CustomStringConvertible, CustomDebugStringConvertible, Cus
 }
 
 extension HTTPFields {
-    /// The elements of a comma-separated list, over all fields of this name (RFC 9110, section 5.6.1).
+    /// Returns the elements of a comma-separated list, over all fields of this name (RFC 9110, section 5.6.1).
     func elements(of name: String) -> [Substring] {
         values(of: name).flatMap { $0.split(separator: ",").map(HTTPFields.trimmed) }.filter { !$0.isEmpty }
     }
 
-    /// Whether a list has an element, without regard to case.
+    /// Returns whether a list has an element, without regard to case.
     func hasElement(_ element: String, in name: String) -> Bool {
         elements(of: name).contains { HTTPFields.isEqual($0, element) }
     }
@@ -71,7 +72,7 @@ extension HTTPFields {
         return text[...last].drop(while: isSpace)
     }
 
-    /// Whether a text is a token (RFC 9110, section 5.6.2), as names of fields and of subprotocols are.
+    /// Returns whether a text is a token (RFC 9110, section 5.6.2), as names of fields and of subprotocols must be.
     static func isToken(_ text: some StringProtocol) -> Bool {
         let others = "!#$%&'*+-.^_`|~".utf8
         return !text.isEmpty
@@ -83,7 +84,7 @@ extension HTTPFields {
             }
     }
 
-    /// Whether a text can be the value of a field: no control characters, so that it cannot end the line.
+    /// Returns whether a text can be the value of a field: it has no control characters, so it cannot end the line.
     static func isValue(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 == 0x09 || (0x20...0x7E).contains($0) || $0 >= 0x80 }
     }

@@ -1,14 +1,15 @@
-/// Says of a text that comes in pieces as soon as it cannot be UTF-8 any more (Unicode 15, table 3-7).
+/// Validates a text that is received in pieces, and detects as early as possible that it is not UTF-8 (Unicode 15,
+/// table 3-7).
 struct UTF8Validator {
-    /// How many bytes of the character are still to come.
+    /// The number of bytes that the present character still needs.
     private var missing = 0
-    /// What the next one may be: the first one after the lead has narrower bounds for some leads.
+    /// The range of the next byte. The first byte after some lead bytes has a narrower range.
     private var allowed: ClosedRange<UInt8> = 0x80...0xBF
 
     /// Whether a text may end here.
     var isAtBoundary: Bool { missing == 0 }
 
-    /// Takes the next piece. False when no text can begin like this.
+    /// Receives the next piece. Returns false when the text so far cannot begin a UTF-8 text.
     mutating func accepts(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {
@@ -44,7 +45,7 @@ struct UTF8Validator {
         return true
     }
 
-    /// Eight bytes at a time: most text is ASCII.
+    /// Checks eight bytes at a time, because most text is ASCII.
     private static func endOfASCII(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start
         while index + 8 <= bytes.count {

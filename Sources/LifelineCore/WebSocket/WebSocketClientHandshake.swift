@@ -1,4 +1,4 @@
-/// The request that opens a WebSocket (RFC 6455, section 4.1), as far as it is the same for each attempt.
+/// The request that opens a WebSocket (RFC 6455, section 4.1), without the parts that differ between attempts.
 package struct WebSocketRequest: Sendable {
     package let target: String
     let subprotocols: [String]
@@ -28,14 +28,14 @@ package struct WebSocketRequest: Sendable {
                 HTTPFields.isEqual(field.name.prefix(14), "Sec-WebSocket-")
                 || ["Content-Length", "Transfer-Encoding"].contains { HTTPFields.isEqual($0, field.name) }
             if isOurs || fields[field.name] != nil {
-                throw .invalidConfiguration("the WebSocket handshake has its own header field \(field.name)")
+                throw .invalidConfiguration("the WebSocket handshake sets the header field \(field.name) itself")
             }
             try WebSocketRequest.checkTokens([field.name], "header field's name")
         }
         for field in configuration.headers.fields { fields.append(field.value, named: field.name) }
         for field in fields.fields where !HTTPFields.isValue(field.value) {
             throw .invalidConfiguration(
-                "the value of the header field \(field.name) has a character that none may have"
+                "the value of the header field \(field.name) has a character that is not allowed"
             )
         }
         self.fields = fields
@@ -83,9 +83,9 @@ package struct WebSocketClientHandshake: Sendable {
         return fields
     }
 
-    /// Looks at the head of the server's answer.
+    /// Checks the head of the server's answer.
     ///
-    /// - Throws: `webSocketRefused` when it opens no WebSocket, `protocolViolation` when it does not answer this
+    /// - Throws: `webSocketRefused` when it does not open a WebSocket, `protocolViolation` when it does not answer this
     ///   request.
     package func opening(
         status: Int,
@@ -110,7 +110,7 @@ package struct WebSocketClientHandshake: Sendable {
         else {
             throw .badWebSocketAnswer("does not prove that it read the request (Sec-WebSocket-Accept)")
         }
-        // permessage-deflate would be offered in the request, and looked for here.
+        // permessage-deflate would be offered in the request, and checked here.
         if !fields.elements(of: "Sec-WebSocket-Extensions").isEmpty {
             throw .badWebSocketAnswer("names an extension that was not offered")
         }
@@ -124,7 +124,7 @@ package struct WebSocketClientHandshake: Sendable {
 
 /// The value of `Sec-WebSocket-Accept`, which proves that a server has read the request (RFC 6455, section 4.2.2).
 package enum WebSocketAcceptance {
-    /// Returns a text's SHA-1 digest. It protects nothing here. The transport has a library for it.
+    /// Returns a text's SHA-1 digest. It is not used for security here. The transport has a library for it.
     package typealias SHA1 = @Sendable (_ text: String) -> [UInt8]
 
     /// Returns the value for the request's key.
@@ -134,7 +134,7 @@ package enum WebSocketAcceptance {
 }
 
 extension Endpoint {
-    /// The endpoint's host as the `Host` field names it, without the scheme's own port.
+    /// The endpoint's host in the form of the `Host` field, without the scheme's default port.
     fileprivate var hostField: String {
         guard case .tcp(let host, let port) = address else { return "localhost" }
         let name = host.contains(":") ? "[\(host)]" : host

@@ -1,4 +1,4 @@
-/// How a WebSocket is opened and used. Endpoints of other schemes do not look at it.
+/// The settings of a WebSocket. Endpoints of other schemes ignore them.
 public struct WebSocketConfiguration: Sendable {
     /// Header fields that a client sends in addition to those of the handshake. Default: none.
     public var headers = HTTPFields()
@@ -6,10 +6,11 @@ public struct WebSocketConfiguration: Sendable {
     /// Cookies that a client sends, by name. Default: none.
     public var cookies: [String: String] = [:]
 
-    /// Who a client says it is, by basic authorization (RFC 7617), which hides nothing: use `wss`. Default: nobody.
+    /// The client's credentials for basic authorization (RFC 7617), which does not encrypt them: use `wss`. Default:
+    /// none.
     public var credentials: WebSocketCredentials?
 
-    /// The origin that a client names, as a browser does for its page: `https://example.org`. Default: none.
+    /// The origin that a client sends, as a browser does for its page: `https://example.org`. Default: none.
     public var origin: String?
 
     /// The subprotocols that a client offers, the best one first. Default: none.
@@ -17,16 +18,15 @@ public struct WebSocketConfiguration: Sendable {
     /// A server may choose one of them, or none: see `WebSocketOpening.subprotocol`.
     public var subprotocols: [String] = []
 
-    /// The most bytes that a binary message of ours carries. Frames go out together up to here; one that is larger is a
-    /// message of its own. Default: 64 KiB, which gateways and browsers' libraries take.
+    /// The most bytes of frames that this side puts into one binary message. A larger frame is sent as its own message.
+    /// Default: 64 KiB, which gateways and browsers' libraries accept.
     public var maximumMessageLength = 64 << 10
 
-    /// The most bytes that a message of the peer's may have; a larger one fails the connection before its bytes have
-    /// come. Default: nil, which is 64 KiB, or one frame of `ConnectionConfiguration.maximumFrameLength` where that is
-    /// more.
+    /// The most bytes that a message of the peer may have; a larger one fails the connection before its bytes arrive.
+    /// Default: nil, which means 64 KiB, or one frame of `ConnectionConfiguration.maximumFrameLength` if that is more.
     ///
-    /// While frames are received, a peer may cut them into fragments of a message that never ends, and only a fragment
-    /// counts. While `WebSocketMessage`s are received, `maximumFrameLength` is the upper bound.
+    /// When frames are received, a peer may split them into fragments of an endless message, and only the length of
+    /// each fragment counts. When `WebSocketMessage`s are received, `maximumFrameLength` is the upper bound.
     public var maximumReceivedMessageLength: Int?
 
     /// Makes a configuration with the default values.
@@ -34,15 +34,15 @@ public struct WebSocketConfiguration: Sendable {
 }
 
 extension WebSocketConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// What is configured; of headers, cookies and credentials, only the names.
+    /// The settings; of headers, cookies and credentials, only the names.
     public var description: String {
         "WebSocketConfiguration(headers: \(headers), cookies: \(cookies.keys.sorted()), "
             + "credentials: \(credentials.map { "\($0)" } ?? "none"), origin: \(origin ?? "none"), "
             + "subprotocols: \(subprotocols))"
     }
-    /// The same.
+    /// The same text as `description`.
     public var debugDescription: String { description }
-    /// The same.
+    /// A mirror with only the description.
     public var customMirror: Mirror { Mirror(self, children: ["configuration": description]) }
 }
 
@@ -53,7 +53,7 @@ public struct WebSocketCredentials: Sendable, Hashable {
     /// The password.
     public var password: String
 
-    /// Takes a name and a password.
+    /// Makes credentials from a name and a password.
     public init(user: String, password: String) {
         self.user = user
         self.password = password
@@ -61,19 +61,19 @@ public struct WebSocketCredentials: Sendable, Hashable {
 }
 
 extension WebSocketCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name.
+    /// The name, without the password.
     public var description: String { "WebSocketCredentials(user: \(user.escaped(limit: 100)))" }
-    /// The name.
+    /// The name, without the password.
     public var debugDescription: String { description }
-    /// The name.
+    /// A mirror with only the name.
     public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 }
 
-/// What both sides agreed on when a WebSocket was opened.
+/// The result of opening a WebSocket.
 public struct WebSocketOpening: Sendable, Hashable {
     /// The subprotocol that the server chose of those that the client offered; nil when it chose none.
     public let subprotocol: String?
-    /// Path and query that the client asked for, as they stood in its request.
+    /// Path and query of the client's request, unchanged.
     public let target: String
     /// The header fields of the peer: on a server those of the request, on a client those of the answer.
     public let headers: HTTPFields
@@ -86,18 +86,18 @@ public struct WebSocketOpening: Sendable, Hashable {
 }
 
 extension WebSocketOpening: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// What was agreed on, without what may be a secret: the query, and the values of fields.
+    /// The result of the opening, without possible secrets: the query, and the values of fields.
     public var description: String {
         "WebSocketOpening(subprotocol: \(subprotocol ?? "none"), path: \(String(target.withoutQuery).escaped()), "
             + "headers: \(headers))"
     }
-    /// The same.
+    /// The same text as `description`.
     public var debugDescription: String { description }
-    /// The same.
+    /// A mirror with only the description.
     public var customMirror: Mirror { Mirror(self, children: ["opening": description]) }
 }
 
 extension String {
-    /// A URL, or path and query, without the query, where tokens travel.
+    /// The text of a URL, or of path and query, without the query, which may have tokens.
     var withoutQuery: Substring { prefix { $0 != "?" } }
 }

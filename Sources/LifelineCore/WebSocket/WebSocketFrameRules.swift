@@ -1,8 +1,8 @@
-/// What the header of each frame must be (RFC 6455, section 5.2), whatever came before it.
+/// The rules for the header of each frame (RFC 6455, section 5.2) that do not depend on earlier frames.
 package struct WebSocketFrameRules: Sendable {
-    /// Which side this is.
+    /// The role of this side.
     package let role: WebSocketStateMachine.Role
-    /// Whether messages are the user's own, so that text is taken.
+    /// Whether the user receives messages, so that text is accepted.
     package let receivesMessages: Bool
 
     package init(role: WebSocketStateMachine.Role, receivesMessages: Bool) {
@@ -10,7 +10,7 @@ package struct WebSocketFrameRules: Sendable {
         self.receivesMessages = receivesMessages
     }
 
-    /// Checks a header's first byte, and the second one where it is known.
+    /// Checks a header's first byte, and the second one if it is known.
     func check(_ first: UInt8, _ second: UInt8?) throws(WebSocketClosure) {
         if first & 0x70 != 0 { throw .protocolError("a reserved bit is set, and no extension was agreed on") }
         let isControl = first & 0x08 != 0
@@ -28,18 +28,17 @@ package struct WebSocketFrameRules: Sendable {
     }
 }
 
-/// Reads the headers of frames as their bytes come, so that a frame which must not be is refused at its first bytes,
-/// and not when its payload has come. It also sees what the codec does not tell: in how many bytes a length was
-/// written.
+/// Reads the headers of frames byte by byte, so that an invalid frame is refused at its first bytes, and not after its
+/// payload. It also checks the number of bytes of a length, which the codec does not report.
 package struct WebSocketHeaderChecker {
-    /// What has come of a header.
+    /// The received part of a header.
     private struct Header {
         var byteCount = 0
         var first: UInt8 = 0
         var second: UInt8 = 0
         var length: UInt64 = 0
 
-        /// How many bytes the length has behind the second one.
+        /// The number of bytes of the length after the second byte.
         var lengthByteCount: Int {
             switch second & 0x7F {
             case 126: 2
@@ -54,9 +53,9 @@ package struct WebSocketHeaderChecker {
     private enum State {
         /// Can go to: payload, violated.
         case header(Header)
-        /// So many bytes until the next header. Can go to: header.
+        /// Has the number of bytes until the next header. Can go to: header.
         case payload(UInt64)
-        /// Can go to: nothing.
+        /// Can go to: no other state.
         case violated
     }
 
@@ -67,9 +66,9 @@ package struct WebSocketHeaderChecker {
         self.rules = rules
     }
 
-    /// Bytes have come.
+    /// Checks received bytes.
     ///
-    /// - Returns: how many of them are in order, and what is wrong with the next one; nil when it is all of them.
+    /// - Returns: the number of valid bytes, and the error of the next one; nil when all are valid.
     package mutating func check(_ bytes: UnsafeRawBufferPointer) -> (validCount: Int, violation: WebSocketClosure?) {
         var position = 0
         do throws(WebSocketClosure) {
@@ -108,7 +107,7 @@ package struct WebSocketHeaderChecker {
         case 2..<header.lengthEnd:
             header.length = header.length << 8 | UInt64(byte)
             if header.byteCount + 1 == header.lengthEnd { try check(header.length, header.lengthByteCount) }
-        // Of the masking key.
+        // A byte of the masking key.
         default: break
         }
         header.byteCount += 1

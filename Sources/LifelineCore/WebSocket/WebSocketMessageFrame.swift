@@ -1,15 +1,15 @@
-/// A whole WebSocket message as a frame of Lifeline's: the payload is a byte that says its kind, and the message's
-/// bytes. It exists between the layer and who uses the connection, and never on the wire.
+/// A whole WebSocket message as a Lifeline frame: the payload is a byte for its kind, and the message's bytes. It
+/// exists only between the layer and the connection's user, never on the wire.
 package enum WebSocketMessageFrame {
     package static let text: UInt8 = 1
     package static let binary: UInt8 = 2
 
-    /// What stands before the bytes of a message: the frame's prefix and the kind.
+    /// Returns the bytes before those of a message: the frame's prefix and the kind.
     package static func head(of kind: WebSocketStateMachine.Kind, byteCount: Int) -> [UInt8] {
         Varint.encoded(UInt64(UInt32(clamping: byteCount + 1))) + [kind == .text ? text : binary]
     }
 
-    /// Where the next message stands in bytes that hold whole frames.
+    /// Returns the position of the next message in bytes of whole frames.
     package static func next(
         in bytes: UnsafeRawBufferPointer
     ) -> (kind: WebSocketStateMachine.Kind, headLength: Int, byteCount: Int)? {

@@ -1,45 +1,45 @@
-/// Which requests for a WebSocket a server takes. Endpoints of other schemes do not look at it.
+/// Settings for which WebSocket requests a server accepts. Endpoints of other schemes ignore them.
 public struct WebSocketServerConfiguration: Sendable {
-    /// Paths that a request may name, query excluded. Others are answered with 404.
+    /// The paths that a request may have, query excluded. Others are answered with 404.
     public enum Paths: Sendable, Hashable {
         /// The path of the endpoint that the server listens on.
         case endpoint
         /// Every path: the handler decides.
         case any
-        /// These.
+        /// Only these paths.
         case only(Set<String>)
     }
 
     /// The pages whose scripts may connect. Others are answered with 403.
     ///
-    /// A browser sends its user's cookies and passwords with every request, also with those that a stranger's page
-    /// makes, and names that page's origin. A program that is no browser names none, and is taken whatever this says.
+    /// A browser sends its user's cookies and passwords with every request, even with those of a foreign page, and
+    /// sends that page's origin. Other programs send no origin, and are always accepted.
     public enum Origins: Sendable, Hashable {
-        /// Those of the host and port that the request is for.
+        /// Pages of the host and port of the request.
         case sameHost
-        /// All of them.
+        /// All pages.
         case any
-        /// These: `https://example.org`, with a port where it is not the scheme's.
+        /// Pages of these origins: `https://example.org`, with a port unless it is the scheme's default.
         case only(Set<String>)
     }
 
-    /// Which paths are taken. Default: the endpoint's.
+    /// The accepted paths. Default: that of the endpoint.
     public var paths = Paths.endpoint
 
-    /// Which pages may connect. Default: those of the same host.
+    /// The pages that may connect. Default: those of the same host.
     public var origins = Origins.sameHost
 
-    /// The subprotocols that are spoken here, the best one first: the first one that a client offers is chosen. A
-    /// client that offers none of them is taken without one. Default: none.
+    /// The subprotocols of this server, the best one first: the first one that a client offers is chosen. A client that
+    /// offers none of them is accepted without one. Default: none.
     public var subprotocols: [String] = []
 
-    /// Says whether basic authorization (RFC 7617) lets somebody in; others are answered with 401. It may take its
-    /// time, up to the connect timeout, and its task is cancelled when that is over or the client goes away meanwhile:
-    /// what it waits for must end with that, else such clients can have it run more often than there are connections.
-    /// Default: nil, which asks nobody.
+    /// Decides whether to let a client in by basic authorization (RFC 7617); others are answered with 401. It may take
+    /// up to the connect timeout. Its task is cancelled when that is over or the client goes away, and it must end
+    /// then: otherwise such clients can start it more often than there are connections. Default: nil, clients are not
+    /// asked.
     public var authorize: (@Sendable (WebSocketCredentials) async -> Bool)?
 
-    /// What browsers show when they ask for the name and the password. Default: "Lifeline".
+    /// The text that browsers show when they ask for the name and the password. Default: "Lifeline".
     public var realm = "Lifeline"
 
     /// Makes a configuration with the default values.

@@ -1,4 +1,4 @@
-/// Decides over requests to open a WebSocket (RFC 6455, section 4.2).
+/// Decides about requests to open a WebSocket (RFC 6455, section 4.2).
 package struct WebSocketServerHandshake: Sendable {
     private let configuration: WebSocketServerConfiguration
     private let endpointPath: Substring
@@ -12,7 +12,7 @@ package struct WebSocketServerHandshake: Sendable {
         self.endpointPath = WebSocketServerHandshake.path(of: endpoint.webSocketTarget ?? "/")
     }
 
-    /// A request's head.
+    /// The head of a request.
     package struct Request: Sendable {
         package let method: String
         package let isAtLeastHTTP11: Bool
@@ -31,18 +31,18 @@ package struct WebSocketServerHandshake: Sendable {
     package struct Answer: Sendable, Equatable {
         package let status: Int
         package var fields: HTTPFields
-        /// What went wrong, for the log.
+        /// The problem with the request, for the log.
         package var complaint = ""
     }
 
     package enum Decision: Sendable, Equatable {
-        /// Open it with this answer, if `authorized` has nothing against that.
+        /// Open it with this answer, unless the credentials are refused.
         case open(WebSocketOpening, Answer, WebSocketCredentials?)
         /// Answer, and close.
         case refuse(Answer)
     }
 
-    /// Decides over a request.
+    /// Decides about a request.
     package func decide(_ request: Request, sha1: WebSocketAcceptance.SHA1) -> Decision {
         do throws(Refusal) {
             let target = try checkForm(of: request)
@@ -66,15 +66,15 @@ package struct WebSocketServerHandshake: Sendable {
         }
     }
 
-    /// Whether a user may come in; the answer when not.
+    /// Returns the answer for a user who may not come in; nil if the user may.
     package func refusal(of credentials: WebSocketCredentials) async -> Answer? {
         guard let authorize = configuration.authorize, await !authorize(credentials) else { return nil }
         return unauthorized("the name or the password is wrong").answer
     }
 
-    /// The answer to what is no request, or too long.
+    /// Returns the answer to a malformed or too long request.
     package static func refusal(tooLong: Bool) -> Answer {
-        Refusal(tooLong ? 431 : 400, tooLong ? "the request's head is too long" : "what came is no HTTP request").answer
+        Refusal(tooLong ? 431 : 400, tooLong ? "the request's head is too long" : "not an HTTP request").answer
     }
 
     // MARK: -
@@ -90,7 +90,7 @@ package struct WebSocketServerHandshake: Sendable {
         }
     }
 
-    /// What a request is for.
+    /// The target of a request.
     private struct Target {
         let pathAndQuery: String
         let host: String
@@ -109,7 +109,8 @@ package struct WebSocketServerHandshake: Sendable {
         return try target(request.target, host: hosts[0])
     }
 
-    /// A server has to take whole URLs, too, and what they name in place of the `Host` field (RFC 9112, section 3.2.2).
+    /// Parses the target. A server must also accept a whole URL, whose host replaces the `Host` field (RFC 9112,
+    /// section 3.2.2).
     private func target(_ text: String, host: String) throws(Refusal) -> Target {
         if text.utf8.contains(UInt8(ascii: "#")) { throw Refusal(400, "the request's target has a fragment") }
         if text.first == "/" { return Target(pathAndQuery: text, host: host) }
@@ -117,7 +118,7 @@ package struct WebSocketServerHandshake: Sendable {
         where HTTPFields.isEqual(text.prefix(scheme.count), scheme) {
             let rest = text.dropFirst(scheme.count)
             let authority = rest.prefix { $0 != "/" && $0 != "?" }
-            // A user's name there is for misleading somebody (RFC 9110, section 4.2.4).
+            // A user's name in it may be there to deceive (RFC 9110, section 4.2.4).
             if authority.isEmpty || authority.contains("@") { throw Refusal(400, "the request's target has no host") }
             let pathAndQuery = rest[authority.endIndex...]
             return Target(
@@ -128,12 +129,12 @@ package struct WebSocketServerHandshake: Sendable {
         throw Refusal(400, "the request has no path")
     }
 
-    /// Returns the key.
+    /// Checks the upgrade, and returns its key.
     private func checkUpgrade(_ fields: HTTPFields) throws(Refusal) -> String {
         guard fields.hasElement("websocket", in: "Upgrade"), fields.hasElement("upgrade", in: "Connection") else {
             throw Refusal(
                 426,
-                "the request asks for no WebSocket",
+                "the request does not ask for a WebSocket",
                 ["Upgrade": "websocket", "Connection": "Upgrade, close"]
             )
         }
@@ -175,8 +176,8 @@ package struct WebSocketServerHandshake: Sendable {
         if !isTaken { throw Refusal(403, "scripts of the page \(origin.escaped(limit: 100)) may not connect") }
     }
 
-    /// What terminates TLS may stand before this server, so that both schemes are the same host's; the port is the
-    /// page's own.
+    /// A proxy may terminate TLS in front of this server, so both schemes count as the same host; the port is that of
+    /// the page.
     private func isSameHost(_ origin: String, _ host: String) -> Bool {
         ["http": "80", "https": "443"].contains { scheme, port in
             guard HTTPFields.isEqual(origin.prefix(scheme.count + 3), scheme + "://") else { return false }
@@ -188,7 +189,7 @@ package struct WebSocketServerHandshake: Sendable {
         }
     }
 
-    /// Nil when nobody is asked.
+    /// Returns nil when clients are not asked for credentials.
     private func credentials(in fields: HTTPFields) throws(Refusal) -> WebSocketCredentials? {
         guard configuration.authorize != nil else { return nil }
         let values = fields.values(of: "Authorization")

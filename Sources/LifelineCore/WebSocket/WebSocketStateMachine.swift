@@ -1,17 +1,17 @@
-/// The rules of an open WebSocket (RFC 6455, sections 5 to 7): which frames may come, what a message may be, who has
+/// The rules of an open WebSocket (RFC 6455, sections 5 to 7): the allowed frames and messages, and which side has
 /// closed.
 ///
-/// It sees each frame whole, with its payload unmasked, and holds none of them.
+/// It gets each frame whole, with its payload unmasked, and keeps none of them.
 package struct WebSocketStateMachine {
-    /// Which side this is.
+    /// The role of this side.
     package enum Role: Sendable {
-        /// It masks what it sends, and the peer does not.
+        /// This side masks its frames, and the peer does not.
         case client
-        /// The peer masks what it sends.
+        /// The peer masks its frames, and this side does not.
         case server
     }
 
-    /// What a message is.
+    /// The kind of a message.
     package enum Kind: Sendable, Equatable {
         case text
         case binary
@@ -21,7 +21,7 @@ package struct WebSocketStateMachine {
     package struct Header: Sendable, Equatable {
         package var isFinal: Bool
         package var hasReservedBits: Bool
-        /// 0 to 15.
+        /// The opcode, 0 to 15.
         package var opcode: UInt8
         package var isMasked: Bool
 
@@ -40,19 +40,19 @@ package struct WebSocketStateMachine {
         case idle
         /// A message of several frames is under way. Can go to: idle, ended.
         case message(Kind, byteCount: Int, UTF8Validator)
-        /// The peer has closed, or has violated the protocol: what comes is dropped. Can go to: nothing.
+        /// The peer has closed, or has violated the protocol: later frames are dropped. Can go to: no other state.
         case ended
     }
 
     private let rules: WebSocketFrameRules
     private let maximumMessageLength: Int?
     private var input = Input.idle
-    /// Whether a Close frame was sent, after which nothing may be.
+    /// Whether a Close frame was sent, after which nothing more may be sent.
     private var hasSentClose = false
-    /// Whether the peer has closed in order, whatever its reason.
+    /// Whether the peer has closed in order, for any reason.
     private(set) package var hasPeerClosed = false
 
-    /// - Parameter maximumMessageLength: The most bytes of a message; nil when somebody else bounds frames, and
+    /// - Parameter maximumMessageLength: the most bytes of a message; nil when frames are bounded elsewhere, and
     ///   messages need no bound.
     package init(rules: WebSocketFrameRules, maximumMessageLength: Int?) {
         self.rules = rules
@@ -62,18 +62,18 @@ package struct WebSocketStateMachine {
     /// Whether frames may still be sent.
     package var maySend: Bool { !hasSentClose }
 
-    /// How the peer has closed.
+    /// The way in which the peer has closed.
     package enum PeerEnd: Equatable {
-        /// All is said.
+        /// In order, after whole messages.
         case regular
-        /// In order, and inside a message of the user's: what came of it is lost. (Of frames, others know where they
-        /// end.)
+        /// In order, but inside a message of the user, whose received part is lost. (For frames, the assembler checks
+        /// where they end.)
         case insideMessage
-        /// Because something is wrong for it.
+        /// Because of an error on its side.
         case failed(WebSocketClosure)
     }
 
-    /// What to do with a frame.
+    /// The handling of a frame.
     package enum FrameAction: Equatable {
         /// The payload continues a message, and ends it when `isLast`.
         case deliver(Kind, isLast: Bool)
@@ -83,11 +83,11 @@ package struct WebSocketStateMachine {
         case none
         /// The peer has closed: send the Close, if there is one, and end the input.
         case peerClosed(answer: [UInt8]?, PeerEnd)
-        /// The peer has violated the protocol: send the Close, if there is one, and give the connection up.
+        /// The peer has violated the protocol: send the Close, if there is one, and give up the connection.
         case violated(answer: [UInt8]?, WebSocketClosure)
     }
 
-    /// A frame has come.
+    /// Receives a frame.
     package mutating func received(_ header: Header, payload: UnsafeRawBufferPointer) -> FrameAction {
         if case .ended = input { return .none }
         do throws(WebSocketClosure) {
@@ -97,7 +97,7 @@ package struct WebSocketStateMachine {
             switch header.opcode {
             case 0x8: return try receivedClose(payload)
             case 0x9: return hasSentClose ? .none : .answerPing
-            // Of opcodes, the rules leave the Pong.
+            // Only the Pong is left.
             default: return .none
             }
         } catch {
@@ -105,21 +105,21 @@ package struct WebSocketStateMachine {
         }
     }
 
-    /// What has come is no frame, or too large a one.
+    /// Notes that a malformed or too large frame was received.
     package mutating func violated(_ closure: WebSocketClosure) -> FrameAction {
         if case .ended = input { return .none }
         input = .ended
         return .violated(answer: close(closure.code, closure.reason), closure)
     }
 
-    /// The connection ended below. Tells whether that is an error, because the peer has not closed.
+    /// Notes that the connection below ended. Returns whether that is an error, because the peer has not closed.
     package mutating func transportEnded() -> Bool {
         if case .ended = input { return false }
         input = .ended
         return true
     }
 
-    /// This side ends. The payload of the Close to send; nil when one was sent.
+    /// Ends this side. Returns the payload of the Close to send; nil when one was sent.
     package mutating func endRequested() -> [UInt8]? { close(.normal, "") }
 
     // MARK: -
@@ -134,7 +134,7 @@ package struct WebSocketStateMachine {
         case (0x0, _): throw .protocolError("a frame continues a message, and none has begun")
         case (0x1, .idle): (kind, byteCount, validator) = (.text, 0, UTF8Validator())
         case (0x2, .idle): (kind, byteCount, validator) = (.binary, 0, UTF8Validator())
-        // Of opcodes, the rules leave these two.
+        // Only text and binary are left.
         default: throw .protocolError("a message begins inside another one")
         }
         if kind == .text {
@@ -142,7 +142,7 @@ package struct WebSocketStateMachine {
                 throw WebSocketClosure(.invalidPayload, reason: "a text is not UTF-8")
             }
         }
-        // Each is at most what a ByteBuffer holds, which is far below what an Int does.
+        // Each payload fits into a ByteBuffer, so the sum is far below the limit of Int.
         byteCount += payload.count
         if let maximumMessageLength, byteCount > maximumMessageLength { throw .tooBig(limit: maximumMessageLength) }
         input = header.isFinal ? .idle : .message(kind, byteCount: byteCount, validator)
@@ -185,13 +185,13 @@ extension WebSocketClosure {
     }
 
     static var textWhereFramesAreTaken: WebSocketClosure {
-        WebSocketClosure(.unsupportedData, reason: "only binary messages are taken here")
+        WebSocketClosure(.unsupportedData, reason: "only binary messages are accepted here")
     }
 
     package static func tooBig(limit: Int) -> WebSocketClosure {
         WebSocketClosure(.messageTooBig, reason: "a message is over the limit of \(limit) bytes")
     }
 
-    /// What the codec cannot read.
-    package static var noFrame: WebSocketClosure { .protocolError("what came is no frame") }
+    /// The closure for a frame that the codec cannot read.
+    package static var noFrame: WebSocketClosure { .protocolError("the bytes are not a frame") }
 }

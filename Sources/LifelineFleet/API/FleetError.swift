@@ -1,6 +1,6 @@
-/// Why a group cannot be used.
+/// The reason why a group cannot be used.
 public struct FleetError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure this is. More may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case badName, badMessage, alreadyJoined, tooManyGroups, sessionEnded, engineFailed, cancelled
@@ -9,15 +9,15 @@ public struct FleetError: Error, Sendable, CustomStringConvertible {
 
         /// Local misuse: the name of a group is empty or too long.
         public static let badName = Code(kind: .badName)
-        /// Local misuse: the message cannot be pushed to a group; nobody gets it.
+        /// Local misuse: the message cannot be pushed to a group. No member gets it.
         public static let badMessage = Code(kind: .badMessage)
-        /// Local misuse: the client is in the group, by another call of `withGroup`.
+        /// Local misuse: the client is already in the group, through another call of `withGroup`.
         public static let alreadyJoined = Code(kind: .alreadyJoined)
-        /// The session is in as many groups as it may be.
+        /// The session is in as many groups as it may join.
         public static let tooManyGroups = Code(kind: .tooManyGroups)
         /// The session is over.
         public static let sessionEnded = Code(kind: .sessionEnded)
-        /// The engine cannot do it; the cause says why. A message that was pushed may have been kept nevertheless.
+        /// The engine has failed; the cause has the reason. A message that was pushed may have been kept nevertheless.
         public static let engineFailed = Code(kind: .engineFailed)
         /// The task was cancelled. A message that was pushed may have been kept nevertheless.
         public static let cancelled = Code(kind: .cancelled)
@@ -26,11 +26,11 @@ public struct FleetError: Error, Sendable, CustomStringConvertible {
         public var description: String { "\(kind)" }
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do.
+    /// A description of the failure, and what to do about it.
     public let message: String
-    /// The error of the layer below, where there is one.
+    /// The error of the layer below, if there is one.
     public let cause: (any Error)?
 
     /// Makes an error.
@@ -50,7 +50,7 @@ extension FleetError {
 
     static let alreadyJoined = FleetError(
         code: .alreadyJoined,
-        message: "The client is in the group already. Share what one withGroup gives."
+        message: "The client is already in the group. Share the group of one withGroup call."
     )
 
     static let sessionEnded = FleetError(code: .sessionEnded, message: "The session is over.")

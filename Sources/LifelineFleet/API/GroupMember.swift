@@ -1,6 +1,6 @@
-/// Somebody who is in a group, as the others are told: by one session or several.
+/// A member of a group as others see it: present with one or several sessions.
 public struct GroupMember: Sendable, Hashable {
-    /// Tells members apart: sessions with one name are one member.
+    /// The name of the member. Sessions with the same name are one member.
     public let name: String
     /// Further facts about the member, chosen by the application. They may change without an event.
     public let attributes: [String: String]
@@ -15,13 +15,14 @@ public struct GroupMember: Sendable, Hashable {
     }
 }
 
-/// What has become of the members of a group.
+/// A change of the members of a group.
 public enum PresenceEvent: Sendable, Hashable {
-    /// All who are there, in no order: the first event, and instead of single ones for which the reader was too slow.
+    /// All present members, in no order. This is the first event, and replaces single events when the reader is too
+    /// slow.
     case present([GroupMember])
-    /// Somebody is there who was not.
+    /// A member has arrived.
     case joined(GroupMember)
-    /// Somebody is not there any more.
+    /// A member has left.
     case left(GroupMember)
 }
 
@@ -29,7 +30,7 @@ extension GroupMember {
     private static let maximumNameByteCount = 255
     private static let maximumAttributeByteCount = 1_000
 
-    /// Whether it is within its limits.
+    /// Whether name and attributes are within their limits.
     package var isValid: Bool {
         let byteCount = attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         return (1...Self.maximumNameByteCount).contains(name.utf8.count) && byteCount <= Self.maximumAttributeByteCount

@@ -4,12 +4,11 @@ internal import LifelineMessages
 internal import LifelineRuntime
 
 extension SessionClient {
-    /// Is a member of a group for as long as `body` takes, over all connections and sessions.
+    /// Joins a group for the duration of `body`, over all connections and sessions.
     ///
-    /// What is pushed to the group comes as pushes of its methods, as all others do; `SessionPushes.withMetadata` has
-    /// their places in the group. Where the session is lost, the client joins again behind the last message that had
-    /// come, so that the group's history fills the gap. What it cannot fill, the next message tells
-    /// (`GroupMark.followsGap`).
+    /// Messages to the group arrive as pushes of their methods, like all others; `SessionPushes.withMetadata` has their
+    /// places in the group. When the session is lost, the client joins again after the last message that it got, so
+    /// that the group's history fills the gap. If it cannot, the next message reports the gap (`GroupMark.followsGap`).
     ///
     ///     let room = Sample_Room_V1_RoomClient(session)
     ///     try await session.withGroup("rooms/7", from: .earliest) { group in
@@ -21,10 +20,10 @@ extension SessionClient {
     ///
     /// Create the sequence of pushes before you join: pushes that come without one are dropped.
     ///
-    /// - Parameter start: which messages come first.
-    /// - Throws: `SessionError`: `status` when the server refuses the client, and why the session has ended. `FleetError`
-    ///   `alreadyJoined` where the client is in the group. What `body` throws. Where the server does not let the client
-    ///   join again later, `SessionGroup.joins` throws.
+    /// - Parameter start: the first message to get.
+    /// - Throws: `SessionError`: `status` when the server refuses the client, or the reason for the end of the session.
+    ///   `FleetError` `alreadyJoined` when the client is already in the group. Errors of `body`. If the server later
+    ///   refuses to let the client join again, `SessionGroup.joins` throws.
     public nonisolated(nonsending) func withGroup<Result>(
         _ name: String,
         from start: GroupStart = .now,
@@ -34,7 +33,7 @@ extension SessionClient {
         let group = SessionGroup(name, of: self, from: start)
         do {
             let result = try await withThrowingDiscardingTaskGroup { tasks in
-                // It joins no more when the client leaves.
+                // It stops joining when the client leaves.
                 tasks.addTask { await group.keep() }
                 defer { tasks.cancelAll() }
                 try await group.firstJoin()
@@ -48,7 +47,7 @@ extension SessionClient {
         }
     }
 
-    /// Follows the group from now on.
+    /// Starts to follow the group.
     private nonisolated(nonsending) func begin(_ name: String) async throws {
         while true {
             switch follow(name) {

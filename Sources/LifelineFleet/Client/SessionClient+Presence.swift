@@ -2,10 +2,10 @@ public import Lifeline
 internal import LifelineMessages
 
 extension SessionClient {
-    /// Tells who is in a group at all servers, and then who comes and goes, over all connections and sessions.
+    /// Returns the members of a group at all servers, and then their changes, over all connections and sessions.
     ///
-    /// The server lets members of the group watch, and clients that may join it. The first event has all who are there.
-    /// It comes again where the session was lost, and where this client is too slow for single events.
+    /// The server allows it for members of the group, and for clients that may join it. The first event has all present
+    /// members. It comes again after a lost session, and when this client is too slow for single events.
     ///
     ///     for try await event in session.presence(of: "rooms/7") {
     ///         switch event {
@@ -17,22 +17,22 @@ extension SessionClient {
     public func presence(of group: String) -> SessionPresence { SessionPresence(client: self, group: group) }
 }
 
-/// Who is in a group, and who comes and goes, as `SessionClient.presence(of:)` tells.
+/// The members of a group and their changes, from `SessionClient.presence(of:)`.
 public struct SessionPresence: AsyncSequence, Sendable {
-    /// Why it is told no more.
+    /// The reason for the end of the sequence.
     public typealias Failure = SessionError
 
     fileprivate let client: SessionClient
     fileprivate let group: String
 
-    /// Begins with all who are there. Leaving the loop ends it.
+    /// Begins with all present members. Leaving the loop ends the iteration.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: self) }
 
     /// Hands out one event at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let base: SessionPresence
         private var updates: SessionStream<Lifeline_Fleet_V1_PresenceUpdate>.AsyncIterator?
-        /// The members of updates that others will follow.
+        /// The members from incomplete updates, which further updates complete.
         private var members: [GroupMember] = []
         private var hasBegun = false
 
@@ -40,8 +40,8 @@ public struct SessionPresence: AsyncSequence, Sendable {
 
         /// The next event.
         ///
-        /// - Throws: `SessionError`: `status` when the server refuses the client, why the session has ended, and
-        ///   `cancelled` when the task is.
+        /// - Throws: `SessionError`: `status` when the server refuses the client; the reason for the end of the
+        ///   session; `cancelled` when the task is cancelled.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> PresenceEvent? {
             while true {
                 do throws(SessionError) {
@@ -51,7 +51,7 @@ public struct SessionPresence: AsyncSequence, Sendable {
                 } catch {
                     (updates, members) = (nil, [])
                     if error.code == .sessionLost { continue }
-                    // It is no reason to stop watching.
+                    // A transient error does not end the iteration.
                     guard hasBegun, error.mayPass || error.status?.code == .cancelled else { throw error }
                     do { try await Task.sleep(for: .seconds(1)) } catch { throw .cancelled }
                 }

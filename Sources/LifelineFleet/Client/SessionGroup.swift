@@ -4,11 +4,11 @@ internal import LifelineMessages
 internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
-/// A client's membership in a group, as `SessionClient.withGroup` has it.
+/// A client's membership in a group, from `SessionClient.withGroup`.
 public final class SessionGroup: Sendable {
     private struct State {
         var join: GroupJoin?
-        /// The place of the newest message that had come when the client joined.
+        /// The place of the newest message received before the client joined.
         var placeAtJoin: String?
         var end: Result<Void, SessionError>?
         var number = 0
@@ -26,31 +26,32 @@ public final class SessionGroup: Sendable {
         (self.name, self.client, self.start) = (name, client, start)
     }
 
-    /// How the client has joined: the newest time first, and then the times that it joins again, as its session was
-    /// lost; of several in a row, the last one. Ends when `withGroup` does. Throws when the server does not let the client
-    /// join again: nothing comes any more then.
+    /// The results of joining: first the newest one, and then one each time that the client joins again after its
+    /// session was lost; of several in a row, only the last one. The sequence ends with `withGroup`. It throws when the
+    /// server does not let the client join again: then no more messages come.
     public var joins: Joins { Joins(group: self) }
 
-    /// How a client joins, again and again.
+    /// The results of a client's joining, again and again.
     public struct Joins: AsyncSequence, Sendable {
-        /// Why the client is no member any more.
+        /// The reason why the client is no longer a member.
         public typealias Failure = SessionError
 
         fileprivate let group: SessionGroup
 
-        /// Begins with the newest one.
+        /// Begins with the newest result.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(group: group) }
 
-        /// Hands out one at a time.
+        /// Hands out one result at a time.
         public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
             fileprivate let group: SessionGroup
             private var number = 0
 
             fileprivate init(group: SessionGroup) { self.group = group }
 
-            /// The next one; nil at the end.
+            /// The next result; nil at the end.
             ///
-            /// - Throws: `SessionError`: why the server does not let the client join again; `cancelled` when the task is.
+            /// - Throws: `SessionError`: the reason why the server does not let the client join again; `cancelled` when
+            ///   the task is cancelled.
             public nonisolated(nonsending) mutating func next() async throws(SessionError) -> GroupJoin? {
                 while true {
                     let (join, end, newest, news) = group.state.withLockedValue {
@@ -68,7 +69,7 @@ public final class SessionGroup: Sendable {
                 }
             }
 
-            /// The next one; nil at the end.
+            /// The next result; nil at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(SessionError) -> GroupJoin? {
                 try await next()
             }
@@ -83,7 +84,7 @@ public final class SessionGroup: Sendable {
         if try await joins.next() == nil { throw .sessionIsOver }
     }
 
-    /// Joins in each session, until the client is over or the group is left.
+    /// Joins in each session, until the client ends or leaves the group.
     func keep() async {
         var hasJoined = false
         for await event in client.sessionEvents {
@@ -97,7 +98,7 @@ public final class SessionGroup: Sendable {
                 try await join(isAgain: hasJoined)
                 hasJoined = true
             } catch {
-                // The next session comes, or the end.
+                // Wait for the next session, or the end.
                 if error.code == .sessionLost { continue }
                 // The client leaves.
                 if Task.isCancelled { return }
@@ -118,25 +119,25 @@ public final class SessionGroup: Sendable {
         let place = client.newestPlace(in: name)
         while true {
             do throws(SessionError) {
-                // However long it takes to connect.
+                // Without a limit for the time to connect.
                 let reply = try await Lifeline_Fleet_V1_GroupsClient(client).join(request, timeout: nil)
                 return joined(
                     GroupJoin(position: GroupPosition(reply.position), isRecovered: reply.recovered),
                     at: place
                 )
             } catch {
-                // It is no reason to leave the group.
+                // A transient error is no reason to leave the group.
                 guard isAgain, error.mayPass else { throw error }
                 do { try await Task.sleep(for: .seconds(1)) } catch { throw .cancelled }
             }
         }
     }
 
-    /// Behind the newest message that has come, or where the client has joined last; nil: neither.
+    /// The position after the newest received message, or of the last join; nil if there is neither.
     private var newestPosition: GroupPosition? {
         let place = client.newestPlace(in: name)
         let (join, placeAtJoin) = state.withLockedValue { ($0.join, $0.placeAtJoin) }
-        // Where nothing has come since it had joined, what came before that may be of an epoch that is lost.
+        // If no message has arrived since the join, earlier messages may be of a lost epoch.
         if let join, place == placeAtJoin { return join.position }
         return place.flatMap { GroupMark.position(ofPlace: $0) } ?? join?.position
     }
@@ -159,11 +160,11 @@ public final class SessionGroup: Sendable {
         news.open(with: ())
     }
 
-    /// Leaves the group, and waits for a while for the server's word.
+    /// Leaves the group, and waits for a while for the server's confirmation.
     func leave() async {
         finish(.success(()))
         client.beginUnfollowing(name)
-        // It goes on where this task is cancelled, or waits no longer: the client may join again behind it.
+        // It goes on when this task is cancelled or stops waiting: the client may join again after it.
         let left = Latch<Void>()
         Task { [client, name] in
             while true {
@@ -173,7 +174,7 @@ public final class SessionGroup: Sendable {
                     try? await Task.sleep(for: .seconds(1))
                     continue
                 } catch {
-                    // The session is over, and with it the membership.
+                    // The session is over, and the membership with it.
                 }
                 break
             }
@@ -193,7 +194,8 @@ extension SessionError {
         SessionError(code: .cancelled, message: "The task was cancelled.")
     }
 
-    /// Whether it may go away: the server's engine is not there, or it has too much to do, or this client.
+    /// Whether the error may be transient: the server's engine is unavailable, or the server or this client is
+    /// overloaded.
     var mayPass: Bool {
         code == .tooManyInFlight || [.unavailable, .resourceExhausted].contains(status?.code)
     }

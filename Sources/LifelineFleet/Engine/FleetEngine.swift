@@ -1,45 +1,46 @@
-/// The part that the nodes of a fleet share: it stores the history of each group, and tells the nodes that follow it.
+/// The part that the nodes of a fleet share: it stores the history of each group, and notifies the nodes that follow
+/// the group.
 ///
-/// An engine gives each message of a group its offset, keeps as many as history asks for, and tells the nodes that
-/// follow the group. What it tells may come late, twice, or never: nodes compare offsets, and read what they miss. The
-/// answers to `append`, `follow` and `read` are right when they come.
+/// An engine gives each message of a group its offset, keeps as many messages as the history demands, and notifies the
+/// nodes that follow the group. Notifications may come late, twice, or never: nodes compare offsets, and read missing
+/// messages. The results of `append`, `follow` and `read` are correct at the time of the answer.
 ///
-/// `MemoryFleetEngine` is one for a single process.
+/// `MemoryFleetEngine` is an engine for a single process.
 public protocol FleetEngine: Sendable {
-    /// A node takes part from now on. Called once for each, before anything else is asked for by it.
+    /// Adds a node. Called once for each node, before any other call for it.
     func attach(_ node: FleetNode)
 
-    /// A node takes part no longer.
+    /// Removes a node.
     func detach(_ node: String)
 
     /// Works for a node until the task is cancelled.
     ///
-    /// - Throws: `CancellationError`; why it cannot work, when that will not change.
+    /// - Throws: `CancellationError`; the reason for a permanent failure.
     func run(_ node: String) async throws
 
-    /// Adds a message to a group, and tells the nodes that follow it. Returns its position.
+    /// Adds a message to a group, and notifies the nodes that follow the group. Returns its position.
     ///
-    /// - Throws: why it cannot. The message may be there nevertheless.
+    /// - Throws: the reason for the failure. The message may have been added nevertheless.
     func append(_ message: [UInt8], to group: String, keeping history: GroupHistory) async throws -> GroupPosition
 
-    /// A node is told of new messages of a group from now on. Returns what the group's history has.
+    /// Notifies a node of new messages of a group from now on. Returns the group's history.
     func follow(_ group: String, _ node: String) async throws -> GroupPage
 
-    /// A node is not told of them any more.
+    /// Stops notifying a node of a group's messages.
     func unfollow(_ group: String, _ node: String) async
 
-    /// What the history of a group has behind an offset.
+    /// Returns the history of a group after an offset.
     func read(_ group: String, after offset: UInt64) async throws -> GroupPage
 
-    /// The positions of the newest messages of groups, in the order of their names.
+    /// Returns the positions of the newest messages of groups, in the order of the given names.
     func newest(of groups: [String]) async throws -> [GroupPosition]
 
     // MARK: Leases
 
-    /// A node counts as alive for so long from now on, whatever it has asked for before.
+    /// Makes a node count as alive for this long from now on, regardless of earlier leases.
     func renewLease(of node: String, for duration: Duration) async throws
 
-    /// A node goes away now. Does not wait long for that; the lease ends by itself where it cannot be ended.
+    /// Ends the lease of a node that goes away. Does not wait long; a lease that cannot be ended expires by itself.
     func endLease(of node: String) async
 
     /// Returns those of the nodes that count as alive.
@@ -47,66 +48,66 @@ public protocol FleetEngine: Sendable {
 
     // MARK: Sessions
 
-    /// Whether other nodes can take what a node leaves.
+    /// Whether other nodes can take sessions that a node leaves.
     var isShared: Bool { get }
 
-    /// A node has these sessions, for so long from now on. Those that another node has, or that are on their way, stay as
-    /// they are.
+    /// Records that a node has these sessions, for this long from now on. Sessions of another node, or on their way, do
+    /// not change.
     func claim(_ sessions: [FleetSession], for node: String, lifetime: Duration) async throws
 
-    /// Leaves the state of a node's session for who takes it, for so long. Where the session was taken with a higher
-    /// attempt, nothing happens: it has been left before. Doing it again does no harm.
+    /// Keeps the state of a node's session for another node, for this long. Does nothing if the session was taken with
+    /// a higher attempt: it was parked before. Repeating it does no harm.
     func park(_ state: [UInt8], of session: FleetSession, by node: String, lifetime: Duration) async throws
 
-    /// Asks for a session. A state that was left is this node's, until another one asks for it with a higher attempt. It is
-    /// to be used only once it is confirmed. Asking again with the same attempt does no harm.
+    /// Asks for a session. A parked state belongs to this node, until another one asks for it with a higher attempt.
+    /// The node must not use it before it is confirmed. Repeating it with the same attempt does no harm.
     func take(_ session: FleetSession, for node: String) async throws -> FleetTake
 
-    /// The state that a node has taken is used from now on, and forgotten. Confirming again does no harm.
+    /// Confirms that a node uses the state that it has taken; the engine forgets the state. Repeating it does no harm.
     func confirm(_ session: FleetSession, by node: String, lifetime: Duration) async throws -> FleetConfirmation
 
-    /// A node's session is over.
+    /// Forgets a node's session, which is over.
     func forget(_ session: FleetSession, by node: String) async throws
 
     // MARK: Nodes
 
-    /// Tells a node something. Returns whether it listens; what it is told may be lost nevertheless.
+    /// Sends a message to a node. Returns whether the node listens; the message may be lost nevertheless.
     func tell(_ message: [UInt8], to node: String) async throws -> Bool
 
     // MARK: Presence
 
-    /// A node's members of a group have changed. The engine takes a change that is based on the version that it has, or
-    /// that is based on none and has a greater version. It keeps the members for so long from now on, and tells the nodes
-    /// that watch the group. Returns the version that it has then; 0: none.
+    /// Changes a node's members of a group. The engine accepts a change that is based on its present version, or that
+    /// has no base and a greater version. It keeps the members for this long from now on, and notifies the nodes that
+    /// watch the group. Returns the engine's version afterwards; 0 for none.
     func updatePresence(
         _ change: PresenceChange,
         of group: String,
         keepingFor lifetime: Duration
     ) async throws -> UInt64
 
-    /// A node is told of changes of a group's members from now on.
+    /// Notifies a node of changes of a group's members from now on.
     func watchPresence(of group: String, _ node: String) async throws
 
-    /// A node is not told of them any more.
+    /// Stops notifying a node of changes of a group's members.
     func unwatchPresence(of group: String, _ node: String) async
 
-    /// The versions of the nodes' members of groups, in the order of the groups' names. Those of one node are kept for so
-    /// long from now on.
+    /// Returns the versions of the nodes' members of groups, in the order of the given names. The members of one node
+    /// are kept for this long from now on.
     func presenceVersions(
         of groups: [String],
         keeping node: String,
         for lifetime: Duration
     ) async throws -> [[String: UInt64]]
 
-    /// A node's members of a group.
+    /// Returns a node's members of a group.
     func presence(of group: String, at node: String) async throws -> PresencePage
 }
 
-/// A process of a fleet, as its engine knows it.
+/// A process of a fleet, as its engine sees it.
 public struct FleetNode: Sendable {
-    /// Names the node among the others.
+    /// The name of the node.
     public let name: String
-    /// Takes news. Call it in the order of the news, from any thread; it does not wait, and does not call the engine.
+    /// Receives news. Call it in the order of the news, from any thread. It neither waits nor calls the engine.
     public let receive: @Sendable (FleetNews) -> Void
 
     /// Makes a node.
@@ -115,27 +116,27 @@ public struct FleetNode: Sendable {
     }
 }
 
-/// What an engine tells a node.
+/// A notification of an engine to a node.
 public enum FleetNews: Sendable {
     /// A group has a new message.
     case message([UInt8], at: GroupPosition, in: String)
-    /// Another node has told this one something.
+    /// Another node has sent a message to this one.
     case told([UInt8])
     /// A node's members of a group have changed.
     case presence(PresenceChange, in: String)
-    /// News may have been lost, and what the engine has: compare all groups, and claim all sessions again.
+    /// News, or data of the engine, may have been lost: compare all groups, and claim all sessions again.
     case interrupted
 }
 
-/// What the history of a group has, as far as it was asked for.
+/// A part of a group's history.
 public struct GroupPage: Sendable {
     /// A message of the history.
     public struct Message: Sendable {
-        /// Its offset.
+        /// The offset of the message.
         public let offset: UInt64
-        /// How long ago it was pushed.
+        /// The time since the message was pushed.
         public let age: Duration
-        /// Its content.
+        /// The content of the message.
         public let bytes: [UInt8]
 
         /// Makes a message.
@@ -144,7 +145,8 @@ public struct GroupPage: Sendable {
         }
     }
 
-    /// The position of the group's newest message, which the history need not have any more. Offset 0: there was none.
+    /// The position of the group's newest message, which the history may no longer have. The offset is 0 if there was
+    /// none.
     public let newest: GroupPosition
     /// The messages, in the order of their offsets.
     public let messages: [Message]

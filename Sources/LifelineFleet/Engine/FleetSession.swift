@@ -1,36 +1,37 @@
-/// A session, as an engine knows it.
+/// A session, as an engine sees it.
 public struct FleetSession: Sendable, Hashable {
-    /// Names it among all sessions.
+    /// The id of the session.
     public let id: String
     /// A secret of the session. A node without it is told that the session is unknown.
     public let proof: [UInt8]
-    /// Counts the connections of its client: of two nodes that want a session, the one with the higher attempt gets it.
+    /// The count of its client's connections. Of two nodes that want a session, the one with the higher attempt gets
+    /// it.
     public let attempt: UInt64
 
-    /// Makes one.
+    /// Makes a session.
     public init(id: String, proof: [UInt8], attempt: UInt64) {
         (self.id, self.proof, self.attempt) = (id, proof, attempt)
     }
 }
 
-/// What an engine has of a session that a node asks for.
+/// An engine's answer to a node that asks for a session.
 public enum FleetTake: Sendable, Hashable {
-    /// Nobody has it.
+    /// No node has the session.
     case unknown
-    /// A node has asked for it with a higher attempt, or the same one.
+    /// A node has asked for the session with a higher attempt, or the same one.
     case stale
-    /// This node has it.
+    /// This node has the session.
     case owned(by: String)
-    /// Its state, which was left for who asks.
+    /// The parked state of the session.
     case state([UInt8])
 }
 
-/// The fate of a state that a node has taken.
+/// The result of confirming a state that a node has taken.
 public enum FleetConfirmation: Sendable, Hashable {
-    /// It is the node's, and nobody else gets it.
+    /// The state belongs to the node, and no other node gets it.
     case confirmed
-    /// Another node has asked for it since.
+    /// Another node has asked for the session since.
     case stale
-    /// The engine does not have the session any more, so that nobody knows who may go on with it.
+    /// The engine no longer has the session, so it is unknown which node may continue it.
     case unknown
 }

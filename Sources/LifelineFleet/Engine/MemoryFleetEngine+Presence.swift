@@ -3,7 +3,7 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
-/// Who is in groups, as nodes have told.
+/// The members of groups, as nodes have reported them.
 struct MemoryPresence: Sendable {
     private struct Entry {
         var version: UInt64
@@ -12,16 +12,16 @@ struct MemoryPresence: Sendable {
     }
 
     private struct Group {
-        /// By the names of the nodes.
+        /// The entries by the names of the nodes.
         var entries: [String: Entry] = [:]
-        /// The names of the nodes that watch it.
+        /// The names of the nodes that watch the group.
         var watchers: Set<String> = []
 
         mutating func forgetOld(now: MonotonicTime) { entries = entries.filter { $0.value.deadline > now } }
     }
 
     private var groups: [ExactName: Group] = [:]
-    /// How many groups there may be before those without anything are looked for.
+    /// The number of groups at which empty ones are searched for.
     private var sweepCount = 1_024
 
     private mutating func withGroup<Result>(
@@ -41,7 +41,7 @@ struct MemoryPresence: Sendable {
         return result
     }
 
-    /// Returns the version that there is then, and the nodes to tell.
+    /// Returns the version afterwards, and the nodes to notify.
     mutating func update(
         _ change: PresenceChange,
         of group: String,

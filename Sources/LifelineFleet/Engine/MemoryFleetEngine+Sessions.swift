@@ -2,19 +2,19 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
-/// Which node has each session, and the states of those that are on their way.
+/// The node of each session, and the states of sessions on their way.
 struct MemorySessions: Sendable {
     private struct Record {
         var node: String
         var attempt: UInt64
         let proof: [UInt8]
-        /// Nil: its node has it.
+        /// The parked state; nil when the node has the session.
         var state: [UInt8]?
         var deadline: MonotonicTime
     }
 
     private var records: [String: Record] = [:]
-    /// How many there may be before those whose time is over are looked for.
+    /// The number of sessions at which expired ones are searched for.
     private var sweepCount = 1_024
 
     mutating func claim(_ session: FleetSession, for node: String, until deadline: MonotonicTime, now: MonotonicTime) {

@@ -4,7 +4,7 @@ internal import LifelineCore
 package import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
-/// The engine of a single process: nothing of it outlives the process. Several servers of the process may share one.
+/// The engine of a single process, whose data ends with the process. Several servers of the process may share it.
 public final class MemoryFleetEngine: FleetEngine {
     private struct Entry {
         let offset: UInt64
@@ -18,7 +18,7 @@ public final class MemoryFleetEngine: FleetEngine {
         var entries = FIFO<Entry>()
         var byteCount = 0
         var maximumAge = Duration.zero
-        /// The names of the nodes that follow it.
+        /// The names of the nodes that follow the group.
         var followers: Set<String> = []
 
         var position: GroupPosition { GroupPosition(epoch: epoch, offset: newest) }
@@ -51,7 +51,7 @@ public final class MemoryFleetEngine: FleetEngine {
         var nodes: [String: FleetNode] = [:]
         var groups: [ExactName: Group] = [:]
         var lastEpoch: UInt64
-        /// How many groups there may be before those without anything are looked for.
+        /// The number of groups at which empty ones are searched for.
         var sweepCount = 1_024
 
         mutating func withGroup<Result>(_ name: String, _ body: (inout Group) -> Result) -> Result {
@@ -60,8 +60,7 @@ public final class MemoryFleetEngine: FleetEngine {
             return body(&groups[name, default: Group(epoch: lastEpoch)])
         }
 
-        /// Forgets groups that nobody follows and that keep nothing: when they come back, their positions are of a new
-        /// epoch.
+        /// Forgets groups without followers and messages: when they come back, their positions are of a new epoch.
         mutating func sweep(now: MonotonicTime) {
             guard groups.count > sweepCount else { return }
             for name in groups.keys {
@@ -73,7 +72,7 @@ public final class MemoryFleetEngine: FleetEngine {
     }
 
     let clock: any ClientClock
-    /// Until when nodes count as alive.
+    /// The times until which nodes count as alive.
     let leases = NIOLockedValueBox<[String: MonotonicTime]>([:])
     let sessions = NIOLockedValueBox(MemorySessions())
     let presences = NIOLockedValueBox(MemoryPresence())
@@ -84,7 +83,8 @@ public final class MemoryFleetEngine: FleetEngine {
 
     package init(clock: any ClientClock) {
         self.clock = clock
-        // Greater than those of an earlier process, and not those of another one that began in the same second.
+        // Greater than the epochs of an earlier process, and different from those of another process that began in the
+        // same second.
         let epoch = UInt64(max(time(nil), 0)) << 20 | .random(in: 0..<(1 << 20))
         state = NIOLockedValueBox(State(lastEpoch: epoch))
     }

@@ -1,15 +1,15 @@
-/// How a node's members of a group have changed.
+/// A change of a node's members of a group.
 public struct PresenceChange: Sendable, Hashable {
     /// The name of the node.
     public let node: String
-    /// Counts the changes of this node. Below 2⁵³.
+    /// The count of this node's changes, below 2⁵³.
     public let version: UInt64
-    /// The version of which these are the changes. Nil: for the engine, `present` has all members; as news, all members
-    /// are to be read again.
+    /// The version that the change is based on. Nil in a change for the engine means that `present` has all members; in
+    /// news, that all members have to be read again.
     public let base: UInt64?
-    /// Who is there since, or is told of in another way.
+    /// The members that have arrived, or whose attributes have changed.
     public let present: [GroupMember]
-    /// The names of those who are there no more.
+    /// The names of the members that have left.
     public let absent: [String]
 
     /// Makes a change.
@@ -19,9 +19,9 @@ public struct PresenceChange: Sendable, Hashable {
     }
 }
 
-/// A node's members of a group, as the engine has them.
+/// A node's members of a group, from the engine.
 public struct PresencePage: Sendable {
-    /// The node's newest version; 0: the engine has nothing of it.
+    /// The node's newest version; 0 if the engine has none.
     public let version: UInt64
     /// The members.
     public let members: [GroupMember]

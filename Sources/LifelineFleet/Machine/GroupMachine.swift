@@ -1,19 +1,19 @@
 package import LifelineCore
 
-/// One node's copy of a group: its latest messages, as far as history keeps them, and the members at this node. It
-/// decides which messages go to whom, and what has to be read from the engine.
+/// One node's copy of a group: its latest messages, as far as the history keeps them, and the members at this node. It
+/// decides which messages go to which members, and what to read from the engine.
 ///
-/// Members are **live** or **behind**. All live ones get new messages together, in a turn. One that cannot take a message
-/// at once falls behind: it is served by itself, message by message, from the copy, and is live again when it has caught
-/// up. Nothing waits for it, and nothing is kept for it alone. Where the copy does not reach back to what it needs, its
-/// next message says that others before it are lost.
+/// Members are **live** or **behind**. All live members get new messages together, in a turn. A member that cannot take
+/// a message at once falls behind: it is served separately, message by message, from the copy, and is live again when
+/// it has caught up. No other member waits for it, and no messages are kept only for it. If the copy does not reach
+/// back far enough, the member's next message reports that earlier ones are lost.
 package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>: Sendable where Member.ID: Sendable {
     package typealias MemberID = Member.ID
 
-    /// What the machine has to know of a message.
+    /// The facts about a message that the machine needs.
     package struct Decoded: Sendable {
         package let content: Content
-        /// Of messages with one key, members that are behind get only the newest; nil: it stands for itself.
+        /// Members that are behind get only the newest message with a key; nil for none.
         package let key: String?
 
         package init(_ content: Content, key: String? = nil) { (self.content, self.key) = (content, key) }
@@ -23,7 +23,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     package struct Message: Sendable {
         package let offset: UInt64
         package let content: Content
-        /// When it was pushed, by this node's clock.
+        /// The time of the push, by this node's clock.
         package let time: MonotonicTime
         /// Whether messages before it are missing in the copy.
         package fileprivate(set) var followsGap = false
@@ -34,28 +34,28 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     /// A live member.
     package struct Live: Sendable {
         package let member: Member
-        /// Messages up to this offset are not for it.
+        /// Messages up to this offset are not for this member.
         fileprivate var skipThrough: UInt64
-        /// It leaves behind the message of this offset.
+        /// The member leaves after the message with this offset.
         fileprivate var lastOffset = UInt64.max
 
         package func wants(_ message: Message) -> Bool { message.offset > skipThrough && message.offset <= lastOffset }
     }
 
-    /// A member that is served by itself.
+    /// A member that is served separately.
     private struct Behind: Sendable {
-        /// The offset of the last message that it has, or will never have.
+        /// The offset of the last message that it has got, or will never get.
         var cursor: UInt64
-        /// Whether messages were lost to it since it got the last one.
+        /// Whether it has missed messages since it got the last one.
         var followsGap = false
-        /// Messages up to this offset were there before it joined.
+        /// Messages up to this offset are older than its join.
         var recoveredThrough: UInt64 = 0
-        /// It leaves behind the message of this offset.
+        /// The member leaves after the message with this offset.
         var lastOffset = UInt64.max
     }
 
     private enum Standing: Sendable {
-        /// At this index of `live`.
+        /// The member is at this index of `live`.
         case live(Int)
         case behind(Member, Behind)
     }
@@ -78,87 +78,88 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     /// The result of a serving.
     package enum Served: Sendable {
         case sent
-        /// It could not be sent: the member is told with its next message.
+        /// The message could not be sent. The member's next message reports it.
         case lost
-        /// It is not meant for members that are behind.
+        /// The message is not meant for members that are behind.
         case passedOver
     }
 
-    /// Where a member is that is none any more.
+    /// The position of a member that has left.
     package struct Left: Sendable, Equatable {
-        /// Behind which message it would get the next one.
+        /// The position after which it would get the next message.
         package var position: GroupPosition
-        /// Whether messages before that one are lost to it, and it was not told.
+        /// Whether it has missed messages before that position without a report.
         package var followsGap: Bool
-        /// Whether the turn is still with it.
+        /// Whether a turn may still send to it.
         fileprivate var isInTurn: Bool
     }
 
-    /// What the driver is to do.
+    /// The work for the driver.
     package struct Work: Sendable {
-        /// Offer these to all, and tell `turnEnded`.
+        /// Offer these to all live members, and call `turnEnded`.
         package var turn: Turn?
-        /// Serve these until `next` has nothing for them.
+        /// Serve these members until `next` has nothing for them.
         package var served: [MemberID] = []
-        /// Read what comes behind this offset, and tell `read` or `readFailed`.
+        /// Read the messages after this offset, and call `read` or `readFailed`.
         package var readAfter: UInt64?
-        /// These are no members any more.
+        /// The members that have left.
         package var gone: [MemberID] = []
 
         var isEmpty: Bool { turn == nil && served.isEmpty && readAfter == nil && gone.isEmpty }
     }
 
-    /// So many messages at most, or bytes, wait for their turn. More are read from the engine later.
+    /// The most messages, and bytes, that wait for their turn. Further ones are read from the engine later.
     package static var backlogLimit: (count: Int, byteCount: Int) { (1_024, 4 << 20) }
-    /// What a message takes in memory beside its bytes, about.
+    /// The approximate memory of a message besides its bytes.
     private static var overhead: Int { 64 }
 
     private let history: GroupHistory
-    /// How much the copy may take while a member is behind, where history keeps less.
+    /// The size that the copy may have while a member is behind, if the history keeps less.
     private let slowByteLimit: Int
     private let decode: @Sendable ([UInt8]) -> Decoded?
     private var epoch: UInt64
-    /// Offsets ascend by one, but for a gap in front of those that say so.
+    /// Offsets ascend by one, except for gaps before messages with `followsGap`.
     private var messages = FIFO<Message>()
     private var byteCount = 0
     /// The offset of the newest message in the copy with each key.
     private var newestByKey: [String: UInt64] = [:]
-    /// The offset in front of the first message of the copy.
+    /// The offset before the first message of the copy.
     private var offsetBeforeCopy: UInt64
     /// The offset of the last message of the copy.
     private var newest: UInt64
-    /// How many bytes those have whose turn has not come.
+    /// The number of bytes of messages that wait for their turn.
     private var backlogByteCount = 0
     /// Turns have begun with all messages up to this offset.
     private var lastOffsetInTurns: UInt64
-    /// Whether the engine may have messages that the copy has not.
+    /// Whether the engine may have messages that are not in the copy.
     private var wantsRead = false
-    /// The position behind which the engine is being asked; nil: it is not asked.
+    /// The position after which the engine is being read; nil when it is not.
     private var reading: GroupPosition?
-    /// The offset of the first message of the turn that is under way; nil: none is.
+    /// The offset of the first message of the present turn, if any.
     private var turnStart: UInt64?
-    /// Whether messages are missing in front of the next one.
+    /// Whether messages are missing before the next one.
     private var nextFollowsGap = false
     private var standings: [MemberID: Standing] = [:]
     private var live: [Live] = []
-    /// Members that are behind and have no serve task: something is there for them.
+    /// The members that are behind, have no serving task, and have messages waiting.
     private var due: Set<MemberID> = []
-    /// The same of those that wait for the next message.
+    /// The members that are behind, have no serving task, and wait for the next message.
     private var waiting: Set<MemberID> = []
-    /// The same of those that wait for the end of the turn, which may still send to them.
+    /// The members that are behind, have no serving task, and wait for the end of the turn, which may still send to
+    /// them.
     private var dueAfterTurn: Set<MemberID> = []
-    /// Live ones to which messages are lost, and that may be in the turn.
+    /// The live members that have missed messages and may be in the turn.
     private var missedInTurn: Set<MemberID> = []
-    /// Live ones that leave.
+    /// The live members that are leaving.
     private var leaving: Set<MemberID> = []
     private var gone: [MemberID] = []
-    /// The places of members that are gone, until the driver takes them.
+    /// The positions of members that have left, until the driver takes them.
     private var left: [MemberID: Left] = [:]
 
     /// - Parameters:
-    ///   - page: all that the engine has of the group.
-    ///   - slowByteLimit: how much the copy may take while a member is behind, where history keeps less.
-    ///   - decode: nil for what is no message.
+    ///   - page: the engine's whole history of the group.
+    ///   - slowByteLimit: the size that the copy may have while a member is behind, if the history keeps less.
+    ///   - decode: returns nil for malformed messages.
     package init(
         _ page: GroupPage,
         keeping history: GroupHistory,
@@ -173,17 +174,17 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         take(page, now: now)
         lastOffsetInTurns = newest
         backlogByteCount = 0
-        // Nobody is here who could miss something.
+        // There are no members yet that could miss messages.
         nextFollowsGap = false
     }
 
-    /// Behind the last message of the copy.
+    /// The position after the last message of the copy.
     package var position: GroupPosition { GroupPosition(epoch: epoch, offset: newest) }
 
-    /// How many members there are, with those that leave and have not got all.
+    /// The number of members, including leaving ones that have not got all messages.
     package var memberCount: Int { standings.count }
 
-    /// Whether those who push are to wait, as turns take longer than they do.
+    /// Whether senders should wait, because turns are slower than pushes.
     package var hasBacklog: Bool {
         newest - lastOffsetInTurns >= UInt64(Self.backlogLimit.count)
             || backlogByteCount >= Self.backlogLimit.byteCount
@@ -191,9 +192,10 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
 
     // MARK: Members
 
-    /// Adds a member, which is none yet.
+    /// Adds a new member.
     ///
-    /// - Parameter isReturning: whether it was one until now, at another node, so that nothing is recovered history to it.
+    /// - Parameter isReturning: whether it was a member at another node until now, so that no message counts as
+    ///   recovered history.
     package mutating func join(
         _ member: Member,
         from start: GroupStart,
@@ -218,12 +220,12 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         }
     }
 
-    /// Whether the copy has all that comes behind a position.
+    /// Returns whether the copy has all messages after a position.
     package func covers(_ position: GroupPosition) -> Bool {
         position.epoch == epoch && position.offset >= offsetBeforeCopy && position.offset <= newest
     }
 
-    /// Behind which message a member gets the next one; nil where it is none.
+    /// Returns the position after which a member gets the next message; nil if it is not a member.
     package func position(of id: MemberID) -> GroupPosition? {
         switch standings[id] {
         case .live(let index)?:
@@ -241,7 +243,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
             addLive(member, after: behind.cursor)
         } else {
             standings[member.id] = .behind(member, behind)
-            // The turn may be with it yet, of a time before it had left.
+            // A turn from before it left may still send to it.
             if turnStart == nil { due.insert(member.id) } else { dueAfterTurn.insert(member.id) }
         }
     }
@@ -251,7 +253,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         live.append(Live(member: member, skipThrough: offset))
     }
 
-    /// A member leaves once it has got the messages that are there.
+    /// Lets a member leave once it has got the present messages.
     package mutating func leave(_ id: MemberID) {
         switch standings[id] {
         case .live(let index)?:
@@ -261,14 +263,14 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         case .behind(let member, var behind)?:
             behind.lastOffset = min(behind.lastOffset, newest)
             standings[id] = .behind(member, behind)
-            // Nothing is there for those who wait for the next message.
+            // There are no messages for members that wait for the next one.
             if waiting.contains(id) || behind.cursor >= behind.lastOffset { remove(id) }
         case nil:
             break
         }
     }
 
-    /// Messages are lost to a member: it is told with its next one, or where a turn is under way, with one of the next.
+    /// Notes that a member has missed messages. Its next message, or during a turn one of the next, reports it.
     package mutating func missed(_ id: MemberID) {
         switch standings[id] {
         case .live(let index)?:
@@ -293,7 +295,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         }
     }
 
-    /// A member is gone.
+    /// Removes a member that is gone.
     package mutating func remove(_ id: MemberID) {
         guard let standing = standings.removeValue(forKey: id) else { return }
         switch standing {
@@ -320,7 +322,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         if case .live(let index) = standing { removeLive(at: index) }
     }
 
-    /// Takes where a member is that is gone, once nothing is sent to it any more.
+    /// Removes and returns the position of a member that has left, once nothing more is sent to it.
     package mutating func takeLeft(_ id: MemberID) -> Left? { left.removeValue(forKey: id) }
 
     private mutating func removeLive(at index: Int) {
@@ -339,7 +341,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
 
     // MARK: News of the engine
 
-    /// The engine has told of a message. It may tell late, twice, and in any order.
+    /// Receives a message from the engine. Messages may come late, twice, and in any order.
     package mutating func received(_ bytes: [UInt8], at position: GroupPosition, now: MonotonicTime) {
         if position.epoch == epoch, position.offset == newest + 1, !hasBacklog {
             append(bytes, at: position.offset, time: now, now: now)
@@ -348,42 +350,42 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         }
     }
 
-    /// A message of this position is said to be there. The engine is asked where that says something new: of another
-    /// epoch, too, which may be older news, or that of a stranger.
+    /// Notes that a message with this position is said to exist. The engine is read if the position is new. That
+    /// includes another epoch, which may be old news, or wrong.
     package mutating func noted(_ position: GroupPosition) {
         if position.epoch != epoch || position.offset > newest { wantsRead = true }
     }
 
-    /// The engine has answered with what it has behind the offset that was asked for.
+    /// Receives the engine's messages after the requested offset.
     package mutating func read(_ page: GroupPage, now: MonotonicTime) {
         guard let asked = reading else { return }
         reading = nil
         read(page, after: asked.offset, in: asked.epoch, now: now)
     }
 
-    /// The same of an answer that was asked for by the way.
+    /// Receives an answer to another request.
     ///
-    /// - Parameter askedEpoch: that of the copy when the engine was asked.
+    /// - Parameter askedEpoch: the epoch of the copy at the time of the request.
     package mutating func read(
         _ page: GroupPage,
         after offset: UInt64,
         in askedEpoch: UInt64,
         now: MonotonicTime
     ) {
-        // Another answer may have come first, and be newer.
+        // Another, newer answer may have come first.
         guard askedEpoch == epoch else {
             wantsRead = true
             return
         }
         if page.newest.epoch == epoch { return take(page, now: now) }
         begin(page.newest.epoch)
-        // Behind an offset of the old epoch, some of the new one are left out.
+        // An answer after an offset of the old epoch lacks messages of the new one.
         if offset == 0 { take(page, now: now) } else { wantsRead = true }
     }
 
     package mutating func readFailed() { reading = nil }
 
-    /// The history was lost. Whatever members do not have of it is lost to them.
+    /// Begins a new epoch, because the history was lost. Members lose the messages that they have not got.
     private mutating func begin(_ epoch: UInt64) {
         self.epoch = epoch
         clear(through: 0)
@@ -415,14 +417,14 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
             if message.offset > newest + 1 { skip(through: message.offset - 1) }
             append(message.bytes, at: message.offset, time: now - message.age, now: now)
         }
-        // What is too old was there, and is gone.
+        // Messages that are too old were there, and are gone.
         if page.newest.offset > newest { skip(through: page.newest.offset) }
     }
 
-    /// Messages up to an offset are lost.
+    /// Skips messages up to an offset, which are lost.
     private mutating func skip(through offset: UInt64) {
         if lastOffsetInTurns < newest {
-            // Those before it have their turn yet: they go on in front of the gap.
+            // Messages before the gap still get their turn.
             newest = offset
         } else {
             clear(through: offset)
@@ -431,7 +433,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
     }
 
     private mutating func append(_ bytes: [UInt8], at offset: UInt64, time: MonotonicTime, now: MonotonicTime) {
-        // What is no message is lost to all.
+        // A malformed message is lost for all members.
         guard let decoded = decode(bytes) else { return skip(through: offset) }
         messages.append(
             Message(
@@ -453,8 +455,8 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         forgetOld(now: now)
     }
 
-    /// Forgets what history does not keep. Messages whose turn has not come stay, and for a while those that members
-    /// need who are behind.
+    /// Forgets messages that the history does not keep. Messages that wait for their turn stay, and for a while those
+    /// that members need that are behind.
     private mutating func forgetOld(now: MonotonicTime) {
         let limit = live.count < standings.count ? slowByteLimit : 0
         while let first = messages.first, first.offset < turnStart ?? lastOffsetInTurns + 1,
@@ -471,7 +473,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
 
     // MARK: Work
 
-    /// Takes what there is to do; nil when there is nothing.
+    /// Returns the work to do; nil when there is none.
     package mutating func takeWork(now: MonotonicTime) -> Work? {
         var work = Work()
         if lastOffsetInTurns < newest, turnStart == nil {
@@ -495,9 +497,9 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         return work.isEmpty ? nil : work
     }
 
-    /// Everybody was offered the messages of a turn.
+    /// Notes that the messages of a turn were offered to all live members.
     ///
-    /// - Parameter blocked: who could not take one at once, and its offset.
+    /// - Parameter blocked: the members that could not take a message at once, and its offset.
     package mutating func turnEnded(_ turn: Turn, blocked: [(id: MemberID, offset: UInt64)]) {
         turnStart = nil
         due.formUnion(dueAfterTurn)
@@ -508,7 +510,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
             let present = live[index]
             removeLive(at: index)
             leaving.remove(id)
-            // What it lacks of an old epoch is lost to it.
+            // Missing messages of an old epoch are lost.
             let isPresent = turn.epoch == epoch
             standings[id] = .behind(
                 present.member,
@@ -526,7 +528,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         removeThoseThatHaveAll()
     }
 
-    /// Those who have left since a turn began have got its messages, up to the one that they could not take.
+    /// Members that have left since the turn began have got its messages, up to the one that they could not take.
     private mutating func leftInTurn(_ turn: Turn, _ blocked: [(id: MemberID, offset: UInt64)]) {
         guard !left.isEmpty, let last = turn.messages.last else { return }
         let ends = Dictionary(blocked.map { ($0.id, $0.offset - 1) }, uniquingKeysWith: min)
@@ -540,7 +542,8 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         }
     }
 
-    /// The next message for a member that is served; nil: it is live again, waits for the next message, or has left.
+    /// Returns the next message for a member that is served; nil when it is live again, waits for the next message, or
+    /// has left.
     package mutating func next(for id: MemberID, now: MonotonicTime) -> (Member, Serving)? {
         guard case .behind(let member, var behind)? = standings[id] else { return nil }
         forgetOld(now: now)
@@ -573,7 +576,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         return nil
     }
 
-    /// The messages of the copy behind an offset.
+    /// Returns the messages of the copy after an offset.
     private func messages(after offset: UInt64, limit: Int = .max) -> [Message] {
         var numbers = messages.numbers
         // Offsets ascend, with gaps: a binary search.
@@ -585,7 +588,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         return (numbers.lowerBound..<messages.nextNumber).prefix(limit).map { messages[$0] }
     }
 
-    /// A member was served.
+    /// Notes that a member was served.
     package mutating func served(_ id: MemberID, _ serving: Serving, _ result: Served) {
         guard case .behind(let member, var behind)? = standings[id], serving.epoch == epoch else {
             return leftServed(id, serving, result)
@@ -599,7 +602,7 @@ package struct GroupMachine<Member: Identifiable & Sendable, Content: Sendable>:
         standings[id] = .behind(member, behind)
     }
 
-    /// One that has left was served before that.
+    /// Notes that a member that has left was served before.
     private mutating func leftServed(_ id: MemberID, _ serving: Serving, _ result: Served) {
         guard var place = left[id], place.position.epoch == serving.epoch else { return }
         place.position = GroupPosition(epoch: epoch, offset: max(place.position.offset, serving.message.offset))

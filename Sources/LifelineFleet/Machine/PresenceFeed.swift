@@ -1,13 +1,13 @@
 internal import LifelineCore
 
-/// What one watcher has not taken yet of what has become of the members of a group. It is bounded: one that is too slow
-/// gets all who are present instead of single events.
+/// The presence events that one watcher has not taken yet. They are bounded: a watcher that is too slow gets all
+/// present members instead of single events.
 package struct PresenceFeed: Sendable {
     private var events = FIFO<PresenceEvent>()
     private var wantsPresent = true
     private let limit: Int
 
-    /// - Parameter limit: how many events wait at most.
+    /// - Parameter limit: the most events that wait.
     package init(limit: Int = 256) { self.limit = limit }
 
     package mutating func add(_ new: [PresenceEvent]) {
@@ -18,9 +18,9 @@ package struct PresenceFeed: Sendable {
         wantsPresent = true
     }
 
-    /// Returns the next event; nil where there is none yet.
+    /// Returns the next event; nil when there is none yet.
     ///
-    /// - Parameter present: nil where it is not known yet.
+    /// - Parameter present: the present members; nil when they are not known yet.
     package mutating func next(_ present: @autoclosure () -> [GroupMember]?) -> PresenceEvent? {
         guard wantsPresent else { return events.isEmpty ? nil : events.removeFirst() }
         guard let present = present() else { return nil }

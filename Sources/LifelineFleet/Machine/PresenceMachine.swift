@@ -1,45 +1,45 @@
 internal import Lifeline
 package import LifelineCore
 
-/// Who is in a group, as one node knows: tells the engine of the members here, and follows those of the other nodes for
-/// watchers.
+/// One node's view of the members of a group: reports the members here to the engine, and follows those of the other
+/// nodes for watchers.
 ///
-/// **Telling.** A node's members are a set with a version. What has changed is told in batches, each based on the
-/// version before. Where the engine may have another version than this node believes, it is told all members again.
+/// **Reporting.** A node's members are a set with a version. Changes are reported in batches, each based on the version
+/// before. If the engine may have another version than this node assumes, all members are reported again.
 ///
-/// **Watching.** The node keeps a copy of each other node's set. News that is based on the copy's version changes it;
-/// other news has the set read again. A comparison finds what no news told of: other versions, new nodes, and nodes that
-/// are not alive any more, whose members are gone. A member whom no node has any more is shown for a while yet, as it
-/// may come back.
+/// **Watching.** The node keeps a copy of each other node's set. News that is based on the copy's version changes the
+/// copy; after other news the set is read again. A comparison finds changes without news: other versions, new nodes,
+/// and nodes that are no longer alive, whose members are gone. A member that no node has any more stays visible for a
+/// while, because it may come back.
 package struct PresenceMachine: Sendable {
     package struct Options: Sendable {
         /// How long a member may be away without an event.
         package var grace = Duration.seconds(3)
-        /// The time between two changes that the engine is told, and two comparisons.
+        /// The time between two reports to the engine, and between two comparisons.
         package var batchInterval = Duration.milliseconds(100)
-        /// When something is tried again that has failed.
+        /// The time after which a failed step is tried again.
         package var retryInterval = Duration.seconds(1)
-        /// How many members one change has at most.
+        /// The most members of one change.
         package var maximumChangeCount = 1_000
 
         package init() {}
     }
 
-    /// What the driver is to do.
+    /// The work for the driver.
     package struct Work: Sendable {
-        /// What the engine is told: say `updated` or `updateFailed`.
+        /// Report this change to the engine, and call `updated` or `updateFailed`.
         package var update: PresenceChange?
-        /// Ask the engine for news: say `watchBegan` or `watchFailed`.
+        /// Ask the engine for news, and call `watchBegan` or `watchFailed`.
         package var beginsWatch = false
-        /// Ask for no more news: say `watchEnded`.
+        /// Stop asking for news, and call `watchEnded`.
         package var endsWatch = false
-        /// Ask for the versions and the lives of nodes: say `compared` or `comparisonFailed`.
+        /// Ask for the versions of nodes, and which are alive, and call `compared` or `comparisonFailed`.
         package var compares = false
-        /// Read the sets of these nodes: say `read` or `readFailed` for each.
+        /// Read the sets of these nodes, and call `read` or `readFailed` for each.
         package var reads: [String] = []
-        /// What watchers are told.
+        /// The events for watchers.
         package var events: [PresenceEvent] = []
-        /// Whether it is known from now on who is present.
+        /// Whether the present members are known from now on.
         package var isReady = false
 
         var isEmpty: Bool {
@@ -52,11 +52,11 @@ package struct PresenceMachine: Sendable {
         var sessionCount: Int
     }
 
-    /// What the engine has of this node's members.
+    /// The engine's knowledge of this node's members.
     private enum Told: Sendable {
         case nothing
         case version(UInt64)
-        /// A change may have come to it or not, or it has lost some.
+        /// A report may or may not have arrived, or the engine has lost some.
         case unknown
     }
 
@@ -65,12 +65,12 @@ package struct PresenceMachine: Sendable {
         var members: [ExactName: GroupMember]
     }
 
-    /// A member whom watchers see.
+    /// A member that watchers see.
     private struct Shown: Sendable {
         var member: GroupMember
-        /// How many nodes have it.
+        /// The number of nodes that have the member.
         var nodeCount: Int
-        /// When it has left, where no node has it.
+        /// The time at which it counts as left, if no node has it.
         var leavesAt: MonotonicTime?
     }
 
@@ -81,20 +81,20 @@ package struct PresenceMachine: Sendable {
     private let node: String
     private let options: Options
 
-    // Telling.
+    // Reporting.
     private var own: [ExactName: Own] = [:]
     /// The members of sessions, by the sessions' ids.
     private var sessions: [String: ExactName] = [:]
     private var told = Told.nothing
-    /// What the engine was told.
+    /// The members that were reported to the engine.
     private var toldMembers: [ExactName: GroupMember] = [:]
-    /// Who may have changed since.
+    /// The members that may have changed since.
     private var dirty: Set<ExactName> = []
     private var lastVersion: UInt64
-    /// The version that the engine is being told.
+    /// The version that is being reported to the engine.
     private var updating: UInt64?
     private var nextUpdate: MonotonicTime
-    /// Whether the engine was told something since the comparison began.
+    /// Whether a report was sent to the engine since the comparison began.
     private var toldInComparison = false
 
     // Watching.
@@ -103,47 +103,47 @@ package struct PresenceMachine: Sendable {
     private var watchDue: MonotonicTime
     private var copies: [String: Copy] = [:]
     private var shown: [ExactName: Shown] = [:]
-    /// Those who may leave, in the order of the times. Some have come back.
+    /// The members that may leave, in the order of the times. Some may have come back.
     private var leaving = FIFO<(name: ExactName, time: MonotonicTime)>()
-    /// The nodes whose sets are being read, and the newest version of each that was heard of since.
+    /// The nodes whose sets are being read, and the newest version of each in news since.
     private var readings: [String: UInt64] = [:]
-    /// The nodes whose sets are to be read.
+    /// The nodes whose sets have to be read.
     private var wantedReads: Set<String> = []
     private var isComparing = false
-    /// Whether the comparison began after news came to watchers.
+    /// Whether the comparison began after news started to come for watchers.
     private var comparesForWatchers = false
     private var comparisonDue: MonotonicTime?
     private var nextComparison: MonotonicTime
-    /// Nodes of which there was news since the comparison began.
+    /// The nodes with news since the comparison began.
     private var heardInComparison: Set<String> = []
     /// Whether a comparison has found all nodes.
     private var isCompared = false
-    /// Whether it is known who is present.
+    /// Whether the present members are known.
     private var isReady = false
     private var becameReady = false
     private var events: [PresenceEvent] = []
 
-    /// - Parameter firstVersion: is greater than all that an earlier process of this node has told, as a rule.
+    /// - Parameter firstVersion: usually greater than all versions of an earlier process of this node.
     package init(node: String, firstVersion: UInt64, options: Options, now: MonotonicTime) {
         (self.node, self.options, lastVersion) = (node, options, min(firstVersion, Self.maximumVersion))
         (nextUpdate, watchDue, nextComparison) = (now, now, now)
     }
 
-    /// Lua's numbers are exact up to this.
+    /// The greatest number that is exact in Lua.
     private static var maximumVersion: UInt64 { 1 << 53 - 1 }
 
-    /// Names in an order that does not change from run to run.
+    /// Returns names in a fixed order.
     private static func sorted(_ names: some Sequence<ExactName>) -> [ExactName] {
         names.sorted { $0.name < $1.name }
     }
 
-    /// All who are present; nil: it is not known yet.
+    /// All present members; nil when they are not known yet.
     package var present: [GroupMember]? { isReady ? shown.values.map(\.member) : nil }
 
     /// The members at this node.
     package var ownMembers: [GroupMember] { own.values.map(\.member) }
 
-    /// Whether there is nothing to keep the machine for.
+    /// Whether the machine is no longer needed.
     package var isIdle: Bool {
         guard own.isEmpty, watcherCount == 0, watch == .none, updating == nil, !isComparing else { return false }
         switch told {
@@ -153,7 +153,7 @@ package struct PresenceMachine: Sendable {
         }
     }
 
-    /// When there may be work.
+    /// The time at which there may be work.
     package var nextDeadline: MonotonicTime? {
         var deadlines = [leaving.first?.time].compactMap { $0 }
         if updating == nil, hasUpdate { deadlines.append(nextUpdate) }
@@ -162,7 +162,7 @@ package struct PresenceMachine: Sendable {
         return deadlines.min()
     }
 
-    /// Returns what is to be done; nil where nothing is.
+    /// Returns the work to do; nil when there is none.
     package mutating func takeWork(now: MonotonicTime) -> Work? {
         var work = Work()
         removeThoseWhoHaveLeft(now: now)
@@ -190,7 +190,7 @@ package struct PresenceMachine: Sendable {
 
 // The members at this node.
 extension PresenceMachine {
-    /// Says as which member a session is present; nil: as none.
+    /// Sets the member that a session appears as; nil for none.
     package mutating func set(_ member: GroupMember?, of session: String, now: MonotonicTime) {
         let (old, new) = (sessions[session], member.map { ExactName($0.name) })
         sessions[session] = new
@@ -245,14 +245,14 @@ extension PresenceMachine {
         return PresenceChange(node: node, version: lastVersion, base: base, present: present, absent: absent)
     }
 
-    /// The engine was told, and has this version now.
+    /// Notes that the engine has accepted a report, and has this version now.
     package mutating func updated(to version: UInt64, now: MonotonicTime) {
         guard let expected = updating.take() else { return }
         toldInComparison = true
         if version == expected {
             told = .version(version)
         } else {
-            // It has those of an earlier process of this node, or has lost some.
+            // It has members of an earlier process of this node, or has lost some.
             told = .unknown
             lastVersion = min(max(lastVersion, version), Self.maximumVersion)
             nextUpdate = now + options.batchInterval
@@ -266,12 +266,12 @@ extension PresenceMachine {
         nextUpdate = now + options.retryInterval
     }
 
-    /// A comparison has found that the engine has this version; nil: nothing.
+    /// Compares with the version that the engine has; nil for none.
     private mutating func compareOwn(_ version: UInt64?) {
         guard !toldInComparison, updating == nil else { return }
         switch told {
         case .version(let known) where version != known: told = own.isEmpty && version == nil ? .nothing : .unknown
-        // It has those of an earlier process.
+        // It has members of an earlier process.
         case .nothing where version != nil: told = .unknown
         case .nothing, .version, .unknown: break
         }
@@ -280,14 +280,14 @@ extension PresenceMachine {
 
 // Watchers, and news of other nodes.
 extension PresenceMachine {
-    /// There is one more watcher.
+    /// Adds a watcher.
     package mutating func addWatcher() {
         watcherCount += 1
         guard watcherCount == 1 else { return }
         for (name, own) in own { arrived(own.member, name) }
     }
 
-    /// There is one less.
+    /// Removes a watcher.
     package mutating func removeWatcher() {
         watcherCount -= 1
         guard watcherCount == 0 else { return }
@@ -297,7 +297,7 @@ extension PresenceMachine {
         events = []
     }
 
-    /// News comes from now on.
+    /// Notes that news comes from now on.
     package mutating func watchBegan(now: MonotonicTime) {
         guard watch == .beginning else { return }
         watch = .active
@@ -312,7 +312,7 @@ extension PresenceMachine {
 
     package mutating func watchEnded() { if watch == .ending { watch = .none } }
 
-    /// A node has told of a change. News may come late, twice, and in any order.
+    /// Receives news of a change. News may come late, twice, and in any order.
     package mutating func received(_ change: PresenceChange, now: MonotonicTime) {
         let other = change.node
         guard watch == .active, watcherCount > 0, other != node else { return }
@@ -339,10 +339,10 @@ extension PresenceMachine {
         }
     }
 
-    /// The engine has answered with a node's members.
+    /// Receives a node's members from the engine.
     package mutating func read(_ page: PresencePage, of other: String, now: MonotonicTime) {
         guard let heard = readings.removeValue(forKey: other) else { return }
-        // News may have been faster.
+        // News may have been faster than the answer.
         let isNewer = page.version >= copies[other]?.version ?? 0
         if isNewer || heard <= page.version { replaceCopy(of: other, page, now: now) }
         if heard > page.version { wantedReads.insert(other) }
@@ -351,7 +351,7 @@ extension PresenceMachine {
 
     package mutating func readFailed(of other: String, now: MonotonicTime) {
         guard readings.removeValue(forKey: other) != nil else { return }
-        // The next comparison has it read again.
+        // The next comparison makes it be read again.
         if !isReady { comparisonFailed(now: now) }
     }
 
@@ -392,10 +392,10 @@ extension PresenceMachine {
         comparesForWatchers = watch == .active && watcherCount > 0
     }
 
-    /// The engine has answered.
+    /// Receives the engine's answer to a comparison.
     ///
     /// - Parameters:
-    ///   - versions: those of all nodes that have told of members, this one among them.
+    ///   - versions: those of all nodes that have reported members, including this one.
     ///   - live: the other nodes that are alive.
     package mutating func compared(_ versions: [String: UInt64], live: Set<String>, now: MonotonicTime) {
         guard isComparing else { return }
@@ -407,12 +407,12 @@ extension PresenceMachine {
         }
         for other in copies.keys.sorted() + readings.keys.sorted()
         where versions[other] == nil || !live.contains(other) {
-            // What was heard of it may be newer than the answer.
+            // News of it may be newer than the answer.
             if heardInComparison.contains(other) {
                 compareSoon(now: now)
             } else {
                 dropCopy(of: other, now: now)
-                // Before its members leave, in case it is there again.
+                // Compare before its members leave, in case the node is back.
                 compare(at: now + options.grace * 0.6)
             }
         }
@@ -432,9 +432,9 @@ extension PresenceMachine {
         (isReady, becameReady) = (true, true)
     }
 
-    // MARK: What watchers see
+    // MARK: Reports to watchers
 
-    /// One more node has a member.
+    /// Notes that one more node has a member.
     private mutating func arrived(_ member: GroupMember, _ name: ExactName) {
         if shown[name] == nil, isReady { events.append(.joined(member)) }
         shown[name, default: Shown(member: member, nodeCount: 0)].nodeCount += 1
@@ -442,7 +442,7 @@ extension PresenceMachine {
         shown[name]?.leavesAt = nil
     }
 
-    /// One node less has it.
+    /// Notes that one node fewer has a member.
     private mutating func departed(_ name: ExactName, now: MonotonicTime) {
         shown[name]?.nodeCount -= 1
         guard shown[name]?.nodeCount == 0 else {

@@ -1,52 +1,52 @@
 package import Lifeline
 package import LifelineCore
 
-/// Looks for a session whose client has come to this node, and that may be at another one: what to ask next, and what
-/// comes of it.
+/// The search for a session whose client has come to this node, and that may be at another one. Decides the next
+/// question, and the result.
 ///
-/// The engine is right in all cases. The node that has the session is asked to leave it there; its answer only says
-/// whether, and when, it is worth asking the engine again.
+/// The engine decides in all cases. The node that has the session is asked to park it in the engine; its answer only
+/// shows whether, and when, it is worth asking the engine again.
 package struct SessionSearch: Sendable {
-    /// How long a node that does not listen may be about to connect to the engine again: half a second. Then it
+    /// How long a node that does not listen may take to connect to the engine again: half a second. After that it
     /// counts as dead.
     static var silencePatience: Duration { .milliseconds(500) }
     /// How long the search takes at most: 5 s, half as long as a client waits for its welcome.
     static var patience: Duration { .seconds(5) }
-    /// How long a node takes to answer, mostly: it is asked again after this.
+    /// The usual time for a node's answer. After it the node is asked again.
     static var answerPatience: Duration { .milliseconds(250) }
     static var retryDelay: Duration { .milliseconds(100) }
-    /// After how many questions without an answer the node's lease is looked at: 4, which is a second. A process that
-    /// hangs listens, as far as the engine knows.
+    /// The number of unanswered questions after which the node's lease is checked: 4, which takes a second. For the
+    /// engine, a process that hangs still listens.
     static var mostUnanswered: Int { 4 }
 
     package enum Step: Sendable, Equatable {
-        /// Ask the engine for the session, and say `took` or `failed`.
+        /// Ask the engine for the session, and call `took` or `failed`.
         case take
-        /// Ask this node to leave it in the engine, and say `told`.
+        /// Ask this node to park it in the engine, and call `told`.
         case ask(node: String)
-        /// Ask the engine whether this node counts as alive, and say `lookedAtLease` or `failed`.
+        /// Ask the engine whether this node counts as alive, and call `lookedAtLease` or `failed`.
         case lookAtLease(node: String)
-        /// Wait for an answer until then, and say `waited`.
+        /// Wait for an answer until then, and call `waited`.
         case wait(until: MonotonicTime)
-        /// Confirm that it was taken, and say `confirmed` or `failed`.
+        /// Confirm that it was taken, and call `confirmed` or `failed`.
         case confirm
         case end(SessionFinding)
     }
 
     private let deadline: MonotonicTime
-    /// Since when the node that has it has not listened; nil: it has.
+    /// The time since which the session's node has not listened; nil when it listens.
     private var silentSince: MonotonicTime?
-    /// The node that has said that it does not have it.
+    /// The node that has answered that it does not have the session.
     private var denier: String?
     private var owner: String?
-    /// How often it has heard a question and not answered, since its lease was looked at.
+    /// The number of questions that the node has received and not answered since its lease was checked.
     private var unansweredCount = 0
-    /// The session that was taken, and is not confirmed yet.
+    /// The session that was taken and is not confirmed yet.
     private var taken: SessionSnapshot?
 
     package init(now: MonotonicTime) { deadline = now + Self.patience }
 
-    /// - Parameter snapshot: the state that was taken; nil: there is none, or this node cannot go on with it.
+    /// - Parameter snapshot: the state that was taken; nil if there is none, or this node cannot continue it.
     package mutating func took(_ take: FleetTake, _ snapshot: SessionSnapshot? = nil, now: MonotonicTime) -> Step {
         switch take {
         case .unknown:
@@ -58,7 +58,7 @@ package struct SessionSearch: Sendable {
             taken = snapshot
             return snapshot == nil ? .end(.nothing) : .confirm
         case .owned(let node):
-            // It is over there, and the engine was not told.
+            // The session is over there, and the engine does not know it.
             if node == denier { return .end(.nothing) }
             if now >= deadline { return .end(.notNow) }
             if node != owner { (silentSince, unansweredCount) = (nil, 0) }
@@ -76,7 +76,7 @@ package struct SessionSearch: Sendable {
 
     /// - Parameters:
     ///   - isHeard: whether the node that was asked listens.
-    ///   - silentNodes: those that this node, in all its searches, has found silent.
+    ///   - silentNodes: the nodes that this node has found silent in any search.
     package mutating func told(isHeard: Bool, _ silentNodes: inout SilentNodes, now: MonotonicTime) -> Step {
         guard let owner else { return .take }
         if isHeard {
@@ -91,7 +91,7 @@ package struct SessionSearch: Sendable {
         return silentNodes.contains(owner, now: now) ? .end(.nothing) : .wait(until: now + Self.retryDelay)
     }
 
-    /// - Parameter answer: nil where none has come.
+    /// - Parameter answer: nil when none has come.
     package mutating func waited(_ answer: SessionHandOver?, now: MonotonicTime) -> Step {
         if taken != nil { return .confirm }
         switch answer {
@@ -111,10 +111,10 @@ package struct SessionSearch: Sendable {
         }
     }
 
-    /// The engine has failed.
+    /// Notes that the engine has failed.
     package mutating func failed(now: MonotonicTime) -> Step {
         guard now < deadline else {
-            // Whether the state is this node's is not known, so that nobody may use it yet.
+            // It is unknown whether the state belongs to this node, so no node may use it yet.
             return .end(taken == nil ? .nothing : .notNow)
         }
         // Nodes come back to an engine one after the other.

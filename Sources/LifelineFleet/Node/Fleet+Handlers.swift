@@ -1,7 +1,7 @@
 public import Lifeline
 internal import LifelineMessages
 
-// What clients ask for.
+// The methods for clients.
 extension Fleet: Lifeline_Fleet_V1_GroupsHandler {
     public func join(
         _ request: Lifeline_Fleet_V1_JoinRequest,
@@ -40,7 +40,7 @@ extension Fleet: Lifeline_Fleet_V1_GroupsHandler {
             let watchesAsMember = groups(of: session).contains(group)
             if !watchesAsMember { try await configuration.mayJoin(group, session) }
             for try await event in presence(of: group) {
-                // It sees no more than it did as a member.
+                // It only sees what it could see as a member.
                 if watchesAsMember, !groups(of: session).contains(group) {
                     try await configuration.mayJoin(group, session)
                 }

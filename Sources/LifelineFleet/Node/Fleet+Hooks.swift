@@ -3,10 +3,10 @@ internal import LifelineRuntime
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-// Sessions that begin, end, come and go.
+// The beginning, end and move of sessions.
 extension Fleet {
-    /// The session has begun, or has come from another server: it joins the groups that it was in, and those that every
-    /// session is in.
+    /// Joins the groups that a session was in at another server, and its automatic groups, after it has begun or
+    /// arrived here.
     public func sessionOpened(_ session: SessionServerEnd) {
         let memberships = transfers.withLockedValue { $0.opened(session) }
         let groups = configuration.automaticGroups(session)
@@ -21,7 +21,7 @@ extension Fleet {
         let group = membership.group
         let position = GroupPosition(membership.position)
         await joinWithRetries(group, session, from: .after(position), isReturning: true)
-        // Where it has moved on meanwhile, the next node joins it.
+        // If it has moved on meanwhile, the next node joins it.
         if !session.hasMoved { transfers.withLockedValue { $0.joined(group, session.id) } }
         guard membership.followsGap else { return }
         directory.withLockedValue { $0.node(of: ExactName(group)) }?.missed(session)
@@ -50,7 +50,7 @@ extension Fleet {
         }
     }
 
-    /// The session is over at this server: it is in no group here any more.
+    /// Removes a session that is over at this server from all groups here.
     public func sessionEnded(_ session: SessionServerEnd) {
         let groups = directory.withLockedValue { $0.groups(of: session.id) }
         let over = transfers.withLockedValue { $0.ended(session, in: groups) }
@@ -59,7 +59,7 @@ extension Fleet {
             node.remove(session.id)
         }
         guard let over else { return }
-        // Where it fails, the engine forgets it in time.
+        // If this fails, the claim expires in the engine.
         Task.detached { try? await self.engine.forget(FleetSession(over), by: self.nodeName) }
     }
 }

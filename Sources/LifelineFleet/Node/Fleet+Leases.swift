@@ -3,7 +3,7 @@ internal import LifelineRuntime
 internal import Logging
 
 extension Fleet {
-    /// Keeps this node's lease until the task is cancelled, and ends it then.
+    /// Renews this node's lease until the task is cancelled, and then ends it.
     func keepLease() async {
         let duration = max(configuration.leaseDuration, .milliseconds(30))
         while !Task.isCancelled {

@@ -3,7 +3,7 @@ internal import Logging
 internal import NIOConcurrencyHelpers
 
 extension Fleet {
-    /// Who is in a group at all servers, in no order: the members that `FleetConfiguration.presence` tells of.
+    /// Returns the members of a group at all servers, in no order: those from `FleetConfiguration.presence`.
     ///
     /// - Throws: `FleetError`: `badName`, `engineFailed`, `cancelled`.
     public func members(of group: String) async throws(FleetError) -> [GroupMember] {
@@ -11,10 +11,10 @@ extension Fleet {
         return try await withEngine { try await self.presences.members(of: ExactName(group)) }
     }
 
-    /// Tells who is in a group at all servers, and then who comes and goes.
+    /// Returns the members of a group at all servers, and then their changes.
     ///
-    /// The first event has all who are there. One who is away for less than `FleetConfiguration.presenceGrace` has not
-    /// left. A reader that is too slow for single events is told again who is there.
+    /// The first event has all present members. A member that is away for less than `FleetConfiguration.presenceGrace`
+    /// has not left. A reader that is too slow for single events gets all present members again.
     ///
     ///     for try await event in fleet.presence(of: "rooms/7") {
     ///         switch event {
@@ -35,7 +35,7 @@ extension Fleet {
 
     // MARK: Sessions that come and go
 
-    /// A session has joined a group.
+    /// Shows a session that has joined a group.
     func showPresence(of session: SessionServerEnd, in name: ExactName) {
         var member = configuration.presence(name.name, session)
         if member?.isValid == false {
@@ -48,7 +48,7 @@ extension Fleet {
         presences.set(member, of: session.id, in: name) { isMember(session.id, of: name) }
     }
 
-    /// A session has left a group.
+    /// Hides a session that has left a group.
     func hidePresence(of session: String, in name: ExactName) {
         presences.remove(session, from: name) { isMember(session, of: name) }
     }

@@ -5,15 +5,15 @@ internal import LifelineRuntime
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-// Sessions that go from one node to another.
+// The move of sessions from one node to another.
 extension Fleet: SessionDepot {
     /// How long the engine keeps a claim that its node does not renew: 10 minutes, several times as long as a session
     /// outlives its connection.
     private static var claimLifetime: Duration { .seconds(600) }
-    /// How long a client that begins a session waits for the engine at most: 1 s. Until the engine knows the session, it
-    /// cannot move.
+    /// How long a client that begins a session waits for the engine at most: 1 s. The session cannot move before the
+    /// engine knows it.
     private static var claimPatience: Duration { .seconds(1) }
-    /// How long it is tried to leave a session in the engine: 5 s.
+    /// How long this node tries to park a session in the engine: 5 s.
     private static var parkPatience: Duration { .seconds(5) }
 
     package var isShared: Bool { engine.isShared }
@@ -28,7 +28,7 @@ extension Fleet: SessionDepot {
         await clock.race(until: clock.now + Self.claimPatience) { try? await claimed.wait() }
     }
 
-    /// Returns whether the engine knows it.
+    /// Claims sessions. Returns whether the engine knows them.
     private func claim(_ sessions: [FleetSession]) async -> Bool {
         do {
             try await engine.claim(sessions, for: nodeName, lifetime: Self.claimLifetime)
@@ -41,14 +41,14 @@ extension Fleet: SessionDepot {
         }
     }
 
-    /// Tells the engine again and again which sessions this node has, until the task is cancelled.
+    /// Renews the claims of this node's sessions in the engine, until the task is cancelled.
     func keepClaims() async {
         var pause = Self.claimLifetime / 3
         while !Task.isCancelled {
             await clock.race(until: clock.now + pause) { await self.claimBell.wait() }
             pause = Self.claimLifetime / 3
             let sessions = transfers.withLockedValue { $0.all }
-            // Some hundreds at once, as others wait.
+            // Some hundreds at once, because other calls wait.
             for start in stride(from: 0, to: sessions.count, by: 256) where !Task.isCancelled {
                 let chunk = sessions[start..<min(start + 256, sessions.count)]
                 guard await claim(chunk.compactMap(\.claim).map { FleetSession($0) }) else {
@@ -66,7 +66,7 @@ extension Fleet: SessionDepot {
         let memberships = transfers.withLockedValue { $0.memberships(of: session) }
         defer { transfers.withLockedValue { $0.departed(session) } }
         let parked = Lifeline_Fleet_V1_ParkedSession(snapshot, subject: claim.subject, memberships)
-        // To its end, whatever becomes of this task: nobody else has the session.
+        // Runs to its end even if this task is cancelled, because no other node has the session.
         return await Task.detached { await self.park(parked, claim, lifetime: session.keptDuration) }.value
     }
 
@@ -89,7 +89,7 @@ extension Fleet: SessionDepot {
         }
     }
 
-    /// A node has told this one something.
+    /// Handles a message from another node.
     func told(_ bytes: [UInt8]) {
         guard let message = try? Lifeline_Fleet_V1_NodeMessage(serializedBytes: bytes) else { return }
         switch message.content {
@@ -150,7 +150,7 @@ extension Fleet: SessionDepot {
 
     private typealias Membership = Lifeline_Fleet_V1_ParkedSession.Membership
 
-    /// Returns the groups of a session that was found, too.
+    /// Searches for a session. Also returns the groups of a session that was found.
     private func search(_ claim: SessionClaim, _ bell: Doorbell) async -> (SessionFinding, [Membership]?) {
         let session = FleetSession(claim)
         var search = SessionSearch(now: clock.now)
@@ -200,7 +200,7 @@ extension Fleet: SessionDepot {
         }
     }
 
-    /// Returns nil where this node cannot go on with it, or it is somebody else's.
+    /// Reads a session's state. Returns nil when this node cannot continue it, or it belongs to another client.
     private func read(_ bytes: [UInt8], of claim: SessionClaim) -> (SessionSnapshot?, [Membership]?) {
         guard let parked = try? Lifeline_Fleet_V1_ParkedSession(serializedBytes: bytes),
             let snapshot = parked.snapshot
@@ -229,7 +229,7 @@ extension FleetSession {
 }
 
 extension SessionClaim {
-    /// Nil for what is none.
+    /// Makes a claim; nil for a malformed request.
     fileprivate init?(_ request: Lifeline_Fleet_V1_HandOver) {
         guard let id = SessionID([UInt8](request.sessionID)), let token = SessionToken([UInt8](request.token)) else {
             return nil
@@ -265,7 +265,7 @@ extension Lifeline_Fleet_V1_HandedOver.Result {
 }
 
 extension SessionHandOver {
-    /// Nil for an answer that a later version of Lifeline gives.
+    /// Makes an answer; nil for one of a later version of Lifeline.
     fileprivate init?(_ result: Lifeline_Fleet_V1_HandedOver.Result) {
         switch result {
         case .parked: self = .parked

@@ -6,8 +6,8 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import ServiceLifecycle
 
-/// Groups of sessions: what is pushed to a group reaches each of its members, in the group's order, and the latest
-/// messages are kept for members that were away.
+/// Groups of sessions: messages to a group reach each of its members, in the group's order, and the latest messages are
+/// kept for members that were away.
 ///
 /// A fleet is a service of a session server. By itself it serves one process; servers whose fleets share an engine serve
 /// the same groups together.
@@ -19,20 +19,20 @@ public import ServiceLifecycle
 ///     try await fleet.join("rooms/7", context.session)
 ///     try await fleet.push(Sample_Room_V1_RoomPushes.news, item, to: "rooms/7")
 ///
-/// **What is promised.** A member gets every message that is pushed to the group while it is one, once and in order, for
-/// as long as its session lasts, whatever becomes of connections. A member that takes messages more slowly than they come
-/// holds up nobody: it gets them from the group's history. Where it is slower, or away for longer, than the history
-/// reaches, its next message says that others before it are lost (`GroupMark.followsGap`).
+/// **Guarantees.** A member gets every message that is pushed to the group during its membership, once and in order,
+/// for as long as its session lasts, over all connections. A member that takes messages more slowly than they arrive
+/// does not delay others: it gets them from the group's history. If it is slower, or away for longer, than the history
+/// reaches, its next message reports that earlier ones are lost (`GroupMark.followsGap`).
 ///
-/// **Sessions move.** A client that comes to another server of the fleet goes on there with its session: the server that
-/// has it is asked to leave it in the engine, and a server that goes away leaves all of its sessions there. Nothing is
-/// lost, doubled, or in doubt. Calls that run when a session moves are cancelled after a second, and end with the status
-/// `unavailable`. A session with a store (`SessionServerConfiguration.store`) stays where that is. All servers of a fleet
-/// have the same `SessionLimits`.
+/// **Sessions move.** A client that comes to another server of the fleet continues its session there: the server that
+/// has the session is asked to park it in the engine, and a server that goes away parks all of its sessions there. No
+/// message is lost, doubled, or in doubt. Calls that run when a session moves are cancelled after a second, and end
+/// with the status `unavailable`. A session with a store (`SessionServerConfiguration.store`) stays with its store. All
+/// servers of a fleet must have the same `SessionLimits`.
 public final class Fleet: Sendable {
-    /// What joins the processes of the fleet.
+    /// The engine that connects the processes of the fleet.
     public let engine: any FleetEngine
-    /// Names this process among those that share the engine.
+    /// The name of this process among those that share the engine.
     public let nodeName: String
 
     let configuration: FleetConfiguration
@@ -41,11 +41,11 @@ public final class Fleet: Sendable {
     let presences: FleetPresence
     let clock: any ClientClock
     private let log: LimitedLog
-    /// Rings when groups are to be compared at once.
+    /// Rings when groups have to be compared at once.
     private let bell = Doorbell()
     /// Rings when the engine may have lost this node's lease.
     let leaseBell = Doorbell()
-    /// Rings when the engine may have lost which sessions this node has.
+    /// Rings when the engine may have lost this node's claims to sessions.
     let claimBell = Doorbell()
 
     var logger: Logger { log.logger }
@@ -53,9 +53,10 @@ public final class Fleet: Sendable {
     /// Makes a fleet.
     ///
     /// - Parameters:
-    ///   - engine: default: one in memory, for this process alone.
-    ///   - nodeName: names this process among those that share the engine. Default: a random one.
-    ///   - logger: gets what fails at the engine: `warning`. Of lines with one message, 100 in ten seconds are written.
+    ///   - engine: Default: one in memory, only for this process.
+    ///   - nodeName: the name of this process among those that share the engine. Default: a random name.
+    ///   - logger: receives failures of the engine at `warning`. At most 100 lines with the same message are written in
+    ///     ten seconds.
     public convenience init(
         engine: any FleetEngine = MemoryFleetEngine(),
         nodeName: String? = nil,
@@ -94,14 +95,15 @@ public final class Fleet: Sendable {
         engine.attach(FleetNode(name: self.nodeName) { [weak self] in self?.received($0) })
     }
 
-    // Elsewhere, as the engine may be about to tell news.
+    // In another task, because the engine may be about to deliver news.
     deinit { Task { [engine, nodeName] in engine.detach(nodeName) } }
 
     // MARK: Members
 
-    /// Makes a session a member of a group, until it is over or leaves. One that is a member stays where it is.
+    /// Makes a session a member of a group, until it ends or leaves. A session that is already a member keeps its
+    /// position.
     ///
-    /// - Parameter start: which messages it gets first.
+    /// - Parameter start: the first message that it gets.
     /// - Throws: `FleetError`: `badName`, `tooManyGroups`, `sessionEnded`, `engineFailed`, `cancelled`.
     @discardableResult
     public func join(
@@ -112,7 +114,7 @@ public final class Fleet: Sendable {
         try await join(group, session, from: start, isReturning: false)
     }
 
-    /// - Parameter isReturning: whether it has come from another node, where it is a member.
+    /// - Parameter isReturning: whether it has come from another node, where it was a member.
     func join(
         _ group: String,
         _ session: SessionServerEnd,
@@ -130,7 +132,7 @@ public final class Fleet: Sendable {
                 throw .tooManyGroups(limit)
             case .member(let node, let began, let changed):
                 if let position = node.position(of: session) {
-                    // What came since it is a member is on its way.
+                    // Messages since it became a member are on their way.
                     guard case .after(let start) = start,
                         start.epoch != position.epoch || start.epoch == began.epoch && start.offset < began.offset
                     else { return GroupJoin(position: position, isRecovered: true) }
@@ -169,7 +171,7 @@ public final class Fleet: Sendable {
             isGone(session.id, from: name, nil)
             throw error
         }
-        // Its end, or that it leaves, may have been told before it was a member.
+        // Its end, or its leaving, may have been reported before it was a member.
         let (isWanted, changed) = directory.withLockedValue {
             $0.joined(name, session.id, at: join.position, isWanted: !session.hasEnded && !Task.isCancelled)
         }
@@ -182,7 +184,8 @@ public final class Fleet: Sendable {
         throw session.hasEnded ? .sessionEnded : .cancelled
     }
 
-    /// Ends the membership of a session. It may be none. What was pushed before reaches it, unless it joins again before.
+    /// Ends the membership of a session, if it is a member. Messages pushed before still reach it, unless it joins
+    /// again before.
     public func leave(_ group: String, _ session: SessionServerEnd) {
         let name = ExactName(group)
         guard let node = directory.withLockedValue({ $0.leave(name, session.id) }) else { return }
@@ -195,27 +198,27 @@ public final class Fleet: Sendable {
         directory.withLockedValue { $0.groups(of: session.id) }
     }
 
-    /// How many sessions of this process are members of a group, those that leave and have not got all among them.
+    /// Returns the number of this process's sessions in a group, including leaving ones that have not got all messages.
     public func memberCount(of group: String) -> Int {
         directory.withLockedValue { $0.node(of: ExactName(group)) }?.memberCount ?? 0
     }
 
-    /// Whether any group has members at this process, or is about to have some.
+    /// Whether any group has, or is about to have, members at this process.
     package var hasGroups: Bool { directory.withLockedValue { !$0.isEmpty } }
 
     // MARK: Messages
 
-    /// Pushes to all members of a group, wherever they are connected. Returns its position when the engine has it; waits
-    /// while more is pushed than the members at this process get.
+    /// Pushes a message to all members of a group, at all servers. Returns its position when the engine has it. Waits
+    /// while messages are pushed faster than the members at this process get them.
     ///
-    /// Pushes of one task are in their order, as each waits for the one before it.
+    /// Pushes of one task keep their order, because each waits for the one before.
     ///
     /// - Parameters:
-    ///   - method: that of generated code: `Sample_Room_V1_RoomPushes.news`, for example.
-    ///   - delivery: what is promised of it to each member. One that is to be sent at most once goes to members that are
-    ///     not behind. Of those with one key, members that are behind get the newest.
-    ///   - metadata: what travels beside the message.
-    /// - Throws: `FleetError`: `badName`, `badMessage`; `engineFailed` and `cancelled`, and the message may have been
+    ///   - method: the method from generated code: `Sample_Room_V1_RoomPushes.news`, for example.
+    ///   - delivery: the guarantees for each member. A message that is sent at most once only goes to members that are
+    ///     not behind. Of messages with the same key, members that are behind get only the newest.
+    ///   - metadata: the metadata of the message.
+    /// - Throws: `FleetError`: `badName`, `badMessage`; `engineFailed` and `cancelled`: then the message may have been
     ///   pushed nevertheless.
     @discardableResult
     public func push<Message: DelimitedMessage>(
@@ -250,7 +253,7 @@ public final class Fleet: Sendable {
                 metadata: metadata,
                 delivery: delivery
             )
-            // There must be room for the mark.
+            // The mark needs room.
             if !metadata.isEmpty { _ = try message.push(.longest(group), age: .zero) }
             bytes = try message.serializedBytes()
         } catch let error as FleetError {
@@ -271,7 +274,7 @@ public final class Fleet: Sendable {
 
 // Groups at this node.
 extension Fleet {
-    /// The node of a group, which is loaded where nobody uses it yet. It is used by one more from now on.
+    /// Returns the node of a group, and loads it if it is not in use. Counts one more user.
     private func retainNode(_ name: ExactName) async throws(FleetError) -> GroupNode {
         while true {
             switch directory.withLockedValue({ $0.retain(name) }) {
@@ -280,7 +283,7 @@ extension Fleet {
             case .loading(let loaded):
                 let result: Result<Void, FleetError>
                 do { result = try await loaded.wait() } catch { throw .cancelled }
-                // Where the task that has loaded it was cancelled, another one does.
+                // If the task that was loading it was cancelled, another one loads it.
                 if case .failure(let error) = result, error.code != .cancelled { throw error }
             case .unloading(let unloaded):
                 do { try await unloaded.wait() } catch { throw .cancelled }
@@ -311,9 +314,9 @@ extension Fleet {
         }
     }
 
-    /// A session is no member of a group any more.
+    /// Notes that a session is no longer a member of a group.
     private func isGone(_ session: String, from name: ExactName, _ left: GroupNode.Machine.Left?) {
-        // Before its membership is over, so that nobody counts it neither here nor there.
+        // Before its membership ends, so that it is always counted here or at the other node.
         let isMember = directory.withLockedValue { $0.isMember(session, of: name) }
         transfers.withLockedValue { $0.left(session, name, left, isMember: isMember) }?.open(with: ())
         let (changed, unloaded) = directory.withLockedValue { $0.isGone(session, from: name) }
@@ -338,7 +341,7 @@ extension Fleet {
         } catch {
             throw FleetError(
                 code: .engineFailed,
-                message: "The engine of the fleet did not do what it was asked for.",
+                message: "The engine of the fleet has failed.",
                 cause: error
             )
         }
@@ -364,7 +367,7 @@ extension Fleet {
         }
     }
 
-    /// Looks for messages that this node was not told of.
+    /// Looks for messages that this node was not notified of.
     private func compare() async {
         presences.compareAll()
         let nodes = directory.withLockedValue { $0.nodes }
@@ -379,10 +382,10 @@ extension Fleet {
 }
 
 extension Fleet: Service {
-    /// Works with the engine until the task is cancelled, or a graceful shutdown begins. A fleet whose engine is in
-    /// memory, and which no other fleet uses, works without.
+    /// Works with the engine until the task is cancelled, or a graceful shutdown begins. A fleet with an engine in
+    /// memory that no other fleet uses works without this call.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled; why the engine cannot work, when that will not change.
+    /// - Throws: `CancellationError` when the task is cancelled; the reason for a permanent failure of the engine.
     public func run() async throws {
         do {
             try await cancelWhenGracefulShutdown {

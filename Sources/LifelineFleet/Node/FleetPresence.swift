@@ -4,15 +4,14 @@ internal import LifelineRuntime
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// Who is in groups, as this node knows: drives the machine of each group, which decides everything.
+/// This node's view of the members of groups: drives the machine of each group, which decides everything.
 ///
-/// What machines ask for is done by tasks, of which there are few for a group at a time. Nothing is done for a watcher
-/// alone.
+/// Tasks do the work of the machines, only a few for a group at a time. No work is done for a single watcher.
 final class FleetPresence: Sendable {
     private struct Group {
         var machine: PresenceMachine
         var feeds: [UInt64: (feed: PresenceFeed, bell: Doorbell)] = [:]
-        /// When a task looks for work; nil: none does.
+        /// The time at which a task will look for work; nil when none will.
         var wakesAt: MonotonicTime?
     }
 
@@ -21,7 +20,7 @@ final class FleetPresence: Sendable {
         var lastWatcher: UInt64 = 0
     }
 
-    /// What is to be done for a group.
+    /// The work for a group.
     private struct Job {
         let name: ExactName
         var work = PresenceMachine.Work()
@@ -32,7 +31,7 @@ final class FleetPresence: Sendable {
     private let engine: any FleetEngine
     private let nodeName: String
     private let options: PresenceMachine.Options
-    /// How long the engine keeps what it is told and nobody compares.
+    /// How long the engine keeps reported members without a comparison.
     private let lifetime: Duration
     private let clock: any ClientClock
     private let logger: Logger
@@ -56,23 +55,23 @@ final class FleetPresence: Sendable {
 
     // MARK: Members
 
-    /// Says as which member a session is present; nil: as none.
+    /// Sets the member that a session appears as; nil for none.
     ///
-    /// - Parameter isMember: whether it is a member, which is asked under the lock.
+    /// - Parameter isMember: returns whether it is a member; called under the lock.
     func set(_ member: GroupMember?, of session: String, in name: ExactName, isMember: () -> Bool) {
         change(name, creating: member != nil) { group, now in
             group.machine.set(isMember() ? member : nil, of: session, now: now)
         }
     }
 
-    /// A session is no member any more, unless it has joined again.
+    /// Removes a session's member, unless it has joined again.
     func remove(_ session: String, from name: ExactName, isMember: () -> Bool) {
         change(name) { group, now in
             if !isMember() { group.machine.set(nil, of: session, now: now) }
         }
     }
 
-    /// Who is in a group.
+    /// Returns the members of a group.
     ///
     /// - Throws: what the engine throws.
     func members(of name: ExactName) async throws -> [GroupMember] {
@@ -94,7 +93,7 @@ final class FleetPresence: Sendable {
 
     // MARK: Watchers
 
-    /// Adds a watcher. The bell rings when there may be something for it.
+    /// Adds a watcher. The bell rings when there may be an event for it.
     func addWatcher(of name: ExactName) -> (id: UInt64, bell: Doorbell) {
         let bell = Doorbell()
         let id = state.withLockedValue { state in
@@ -114,7 +113,7 @@ final class FleetPresence: Sendable {
         }
     }
 
-    /// What a watcher is told next; nil where there is nothing yet.
+    /// Returns the next event for a watcher; nil when there is none yet.
     func next(for id: UInt64, of name: ExactName) -> PresenceEvent? {
         state.withLockedValue { state in
             let machine = state.groups[name]?.machine
@@ -142,7 +141,7 @@ final class FleetPresence: Sendable {
         perform(jobs)
     }
 
-    /// Asks for the versions of groups, and for the other nodes that are alive.
+    /// Asks for the versions of groups, and for the other live nodes.
     private func compare(_ names: [ExactName]) async throws -> [(versions: [String: UInt64], live: Set<String>)] {
         let versions = try await engine.presenceVersions(of: names.map(\.name), keeping: nodeName, for: lifetime)
         let others = Set(versions.lazy.flatMap(\.keys)).subtracting([nodeName])
@@ -152,9 +151,9 @@ final class FleetPresence: Sendable {
 
     // MARK: Work
 
-    /// Changes the machine of a group, and has the work done that comes of it.
+    /// Changes the machine of a group, and starts the resulting work.
     ///
-    /// - Parameter creating: whether to begin with a new one where there is none.
+    /// - Parameter creating: whether to make a new machine if there is none.
     private func change(
         _ name: ExactName,
         creating: Bool = false,
@@ -162,7 +161,7 @@ final class FleetPresence: Sendable {
     ) {
         let now = clock.now
         let job = state.withLockedValue { state -> Job? in
-            // Out of the table, so that it is not copied.
+            // Removed from the table, so that it is not copied.
             guard var group = state.groups.removeValue(forKey: name) ?? (creating ? newGroup(now: now) : nil) else {
                 return nil
             }
@@ -175,7 +174,7 @@ final class FleetPresence: Sendable {
     }
 
     private func newGroup(now: MonotonicTime) -> Group {
-        // Microseconds, so that a process that was started again goes on behind what it has told before.
+        // Microseconds, so that a restarted process continues after its earlier versions.
         let firstVersion = UInt64(max(clock.date, 0)) * 1_000
         return Group(
             machine: PresenceMachine(node: nodeName, firstVersion: firstVersion, options: options, now: now)

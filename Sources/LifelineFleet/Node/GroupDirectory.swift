@@ -1,27 +1,27 @@
 internal import Lifeline
 internal import LifelineRuntime
 
-/// Which groups there are at this node, and which sessions are their members: one step of each membership at a time.
+/// The groups at this node, and the sessions that are their members. Each membership takes one step at a time.
 ///
-/// It decides, and waits for nothing: those who have to wait get a latch, and begin again when that opens.
+/// It decides, and never waits: a caller that has to wait gets a latch, and begins again when it opens.
 struct GroupDirectory: Sendable {
     typealias Loaded = Latch<Result<Void, FleetError>>
 
     private enum Group {
-        /// The engine is asked for it. The newest message that it has told of meanwhile.
+        /// The group is being loaded from the engine. Has the newest message in news meanwhile.
         case loading(Loaded, news: GroupPosition?)
-        /// So many sessions are members, or about to be.
+        /// The group is loaded, with the number of sessions that are members, or about to be.
         case ready(GroupNode, userCount: Int)
-        /// The engine is told that nobody here follows it.
+        /// The engine is being told that this node no longer follows it.
         case unloading(Latch<Void>)
     }
 
     private enum Stage {
-        /// Whether it is to leave again at once.
+        /// The session is joining. `isWanted` is false when it has to leave again at once.
         case joining(isWanted: Bool)
-        /// Since the message of this position.
+        /// The session is a member since the message with this position.
         case member(began: GroupPosition)
-        /// It may get messages yet.
+        /// The session is leaving, and may still get messages.
         case leaving
     }
 
@@ -32,7 +32,7 @@ struct GroupDirectory: Sendable {
     }
 
     private var groups: [ExactName: Group] = [:]
-    /// By the sessions' ids.
+    /// The memberships by the sessions' ids.
     private var memberships: [String: [ExactName: Membership]] = [:]
 
     var isEmpty: Bool { groups.isEmpty }
@@ -58,19 +58,19 @@ struct GroupDirectory: Sendable {
     enum Join {
         case begin
         case tooMany
-        /// It is one already. Where the node has it no more, wait.
+        /// It is already a member. If the node no longer has it, wait.
         case member(GroupNode, began: GroupPosition, Latch<Void>)
         case wait(Latch<Void>)
-        /// It is about to leave: have it removed, and wait.
+        /// It is about to leave: remove it, and wait.
         case endFirst(GroupNode, Latch<Void>)
     }
 
-    /// A session is to join a group. After `begin` say `joined` or `joinFailed`.
+    /// Begins to join a session to a group. After `begin` call `joined` or `joinFailed`.
     mutating func beginJoin(_ group: ExactName, _ session: String, limit: Int) -> Join {
         switch memberships[session]?[group] {
         case nil:
             if let present = memberships[session], present.count >= limit {
-                // Those that leave count until they are gone, as they take up memory.
+                // Leaving members count until they are gone, because they take up memory.
                 for membership in present.values {
                     if case .leaving = membership.stage { return .wait(membership.changed) }
                 }
@@ -88,7 +88,8 @@ struct GroupDirectory: Sendable {
         }
     }
 
-    /// Returns whether the session is still to be a member, which is to be removed else, and what to open.
+    /// Notes that a session has joined. Returns whether it should still be a member (if not, remove it), and the latch
+    /// to open.
     mutating func joined(
         _ group: ExactName,
         _ session: String,
@@ -105,12 +106,12 @@ struct GroupDirectory: Sendable {
         return (isMember, changed)
     }
 
-    /// Returns what to open.
+    /// Notes that joining failed. Returns the latch to open.
     mutating func joinFailed(_ group: ExactName, _ session: String) -> Latch<Void>? {
         endMembership(session, group)
     }
 
-    /// A session is to leave a group. Returns the node that has it.
+    /// Lets a session leave a group. Returns the node that has it.
     mutating func leave(_ group: ExactName, _ session: String) -> GroupNode? {
         switch memberships[session]?[group]?.stage {
         case .joining?:
@@ -124,15 +125,15 @@ struct GroupDirectory: Sendable {
         }
     }
 
-    /// A session is over. Returns the nodes that have it.
+    /// Lets a session that is over leave all groups. Returns the nodes that have it.
     mutating func leaveAll(_ session: String) -> [GroupNode] {
         let groups = (memberships[session] ?? [:]).keys
         for group in groups { _ = leave(group, session) }
         return groups.compactMap { node(of: $0) }
     }
 
-    /// A session is no member any more. Returns what to open, and where nobody uses the group any more what opens when
-    /// the engine knows: tell it, and say `unloaded`.
+    /// Notes that a session is no longer a member. Returns the latch to open. If the group is not used any more, also
+    /// returns a latch for the end of unloading: tell the engine, and call `unloaded`.
     mutating func isGone(_ session: String, from group: ExactName) -> (Latch<Void>?, unloaded: Latch<Void>?) {
         (endMembership(session, group), release(group))
     }
@@ -151,11 +152,11 @@ struct GroupDirectory: Sendable {
         case loading(Loaded)
         /// Wait, and begin again.
         case unloading(Latch<Void>)
-        /// Ask the engine for it, say `loaded` or `loadFailed`, and open this.
+        /// Load it from the engine, call `loaded` or `loadFailed`, and open this.
         case load(Loaded)
     }
 
-    /// One more uses a group.
+    /// Counts one more user of a group.
     mutating func retain(_ group: ExactName) -> Retained {
         switch groups[group] {
         case .ready(let node, let count)?:
@@ -172,7 +173,7 @@ struct GroupDirectory: Sendable {
         }
     }
 
-    /// A group is there, and used by who has loaded it. Returns the newest message that the engine has told of meanwhile.
+    /// Notes that a group is loaded, with one user. Returns the newest message in news meanwhile.
     mutating func loaded(_ group: ExactName, _ node: GroupNode) -> GroupPosition? {
         defer { groups[group] = .ready(node, userCount: 1) }
         if case .loading(_, let news)? = groups[group] { return news }
@@ -194,13 +195,13 @@ struct GroupDirectory: Sendable {
 
     mutating func unloaded(_ group: ExactName) { groups[group] = nil }
 
-    /// The engine has told of a message. Returns the node that is to know.
+    /// Receives news of a message. Returns the node to inform.
     mutating func received(_ position: GroupPosition, in group: ExactName) -> GroupNode? {
         switch groups[group] {
         case .ready(let node, _)?:
             return node
         case .loading(let loaded, _)?:
-            // The answer of the engine may be older. The last one will do: it is read from there.
+            // The engine's answer may be older than the news. Keeping the newest position is enough to read from there.
             groups[group] = .loading(loaded, news: position)
             return nil
         case .unloading?, nil:

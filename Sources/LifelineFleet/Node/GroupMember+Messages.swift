@@ -10,16 +10,16 @@ extension GroupMember {
 
 // For engines that keep bytes.
 extension GroupMember {
-    /// The attributes, for the member's initializer.
+    /// The encoded attributes, for the member's initializer.
     package var encodedAttributes: [UInt8] {
         let message = Lifeline_Fleet_V1_Member.with { message in
             for (key, value) in attributes { message.attributes[key] = value }
         }
-        // It cannot fail: it is far below every limit.
+        // This cannot fail, because the message is far below every limit.
         return (try? message.serializedBytes()) ?? []
     }
 
-    /// Nil: the bytes are no attributes.
+    /// Makes a member; nil if the bytes are not attributes.
     package init?(_ name: String, encodedAttributes bytes: [UInt8]) {
         guard let message = try? Lifeline_Fleet_V1_Member(serializedBytes: bytes) else { return nil }
         self.init(name, attributes: GroupMember(message).attributes)
@@ -27,7 +27,8 @@ extension GroupMember {
 }
 
 extension PresenceChange {
-    /// The change as nodes are told of it. One of all members, or of more bytes, says only that there is one.
+    /// Returns the change as news for nodes. If it has all members, or is longer than the limit, the news only reports
+    /// that there is a change.
     package func encodedNews(limit: Int) -> [UInt8] {
         var news = Lifeline_Fleet_V1_PresenceNews.with {
             $0.node = node
@@ -42,7 +43,7 @@ extension PresenceChange {
         return bytes.count <= limit ? bytes : marker
     }
 
-    /// Nil: the bytes are no news.
+    /// Reads news; nil if the bytes are malformed.
     package init?(encodedNews bytes: [UInt8]) {
         guard let news = try? Lifeline_Fleet_V1_PresenceNews(serializedBytes: bytes) else { return nil }
         self.init(
@@ -56,7 +57,7 @@ extension PresenceChange {
 }
 
 extension Lifeline_Fleet_V1_PresenceNews {
-    /// It cannot fail: strings are valid, and changes are bounded.
+    /// The encoded message. This cannot fail, because strings are valid, and changes are bounded.
     fileprivate var encoded: [UInt8] { (try? serializedBytes()) ?? [] }
 }
 
@@ -69,10 +70,10 @@ extension Lifeline_Fleet_V1_Member {
 }
 
 extension Lifeline_Fleet_V1_PresenceUpdate {
-    /// So many members are far below the limit of a frame.
+    /// The most members of an update, far below the limit of a frame.
     private static let memberLimit = 500
 
-    /// The updates that tell of an event.
+    /// Returns the updates for an event.
     static func updates(of event: PresenceEvent) -> [Lifeline_Fleet_V1_PresenceUpdate] {
         switch event {
         case .present(let members):

@@ -2,7 +2,7 @@ internal import Lifeline
 internal import LifelineMessages
 
 extension Lifeline_Fleet_V1_GroupMessage {
-    /// - Throws: `badMessage` for what cannot be pushed to a group.
+    /// - Throws: `badMessage` for a message that cannot be pushed to a group.
     init(
         _ method: String,
         payload: [UInt8],
@@ -18,7 +18,7 @@ extension Lifeline_Fleet_V1_GroupMessage {
         if metadata.keys.contains(where: { $0.hasPrefix("lifeline-") }) {
             throw FleetError(
                 code: .badMessage,
-                message: "Names of metadata that begin with lifeline- are Lifeline's own. Choose another one."
+                message: "Names of metadata that begin with lifeline- are reserved for Lifeline. Choose another one."
             )
         }
         self.init()
@@ -28,18 +28,18 @@ extension Lifeline_Fleet_V1_GroupMessage {
         if delivery != .reliable { self.delivery = Lifeline_Fleet_V1_Delivery(delivery) }
     }
 
-    /// The message for a machine; nil for what is none.
+    /// Returns the message for a machine; nil for malformed bytes.
     static func decoded(_ bytes: [UInt8]) -> GroupNode.Machine.Decoded? {
         guard let message = try? Self(serializedBytes: bytes) else { return nil }
         let key = message.delivery.hasKey ? "\(message.method) \(message.delivery.key)" : nil
         return GroupNode.Machine.Decoded(message, key: key)
     }
 
-    /// The push of this message to a member.
+    /// Returns the push of this message to a member.
     ///
-    /// - Parameter age: how long ago it was pushed to the group.
-    /// - Returns: nil where it is not worth sending any more.
-    /// - Throws: `SessionError`: it has more metadata than a push may have.
+    /// - Parameter age: the time since it was pushed to the group.
+    /// - Returns: nil when its time to live is over.
+    /// - Throws: `SessionError`: when it has more metadata than a push may have.
     func push(_ mark: GroupMark, age: Duration) throws(SessionError) -> SessionServerEnd.EncodedPush? {
         var metadata: SessionMetadata = [mark.metadata.key: mark.metadata.value]
         for entry in self.metadata { metadata[entry.key] = entry.value }
@@ -52,12 +52,12 @@ extension Lifeline_Fleet_V1_GroupMessage {
         )
     }
 
-    /// Nil: it is not worth sending any more.
+    /// Returns the delivery to a member; nil when the time to live is over.
     ///
-    /// Its key plays no part: in a session the newer message would take the place of the older one, in front of others of
+    /// The key is not used: in a session the newer message would take the older one's place, before other messages of
     /// the group.
     private func sessionDelivery(_ mark: GroupMark, age: Duration) -> SessionDelivery? {
-        // What tells of a gap must not be dropped.
+        // A message that reports a gap must not be dropped.
         if mark.followsGap { return .reliable }
         if delivery.atMostOnce { return .atMostOnce }
         guard delivery.hasMillisecondsToLive else { return .reliable }

@@ -7,8 +7,8 @@ internal import NIOConcurrencyHelpers
 
 /// A group at this node: drives its machine, which decides everything.
 ///
-/// One task works through the turns, and each member that is behind is served by a task of its own. Both end when there
-/// is nothing to do.
+/// One task works through the turns, and each member that is behind is served by its own task. The tasks end when there
+/// is no work.
 final class GroupNode: Sendable {
     typealias Content = Lifeline_Fleet_V1_GroupMessage
     typealias Machine = GroupMachine<SessionServerEnd, Content>
@@ -17,10 +17,10 @@ final class GroupNode: Sendable {
         var machine: Machine
         /// Whether a task works through the turns.
         var isWorking = false
-        /// The tasks of members that are served.
+        /// The tasks that serve members.
         var servings: [String: (number: UInt64, task: Task<Void, Never>)] = [:]
         var lastServing: UInt64 = 0
-        /// Opens when those who push need not wait any more; nil: nobody waits.
+        /// Opens when senders need not wait any more; nil when none waits.
         var room: Latch<Void>?
     }
 
@@ -28,7 +28,7 @@ final class GroupNode: Sendable {
     private let engine: any FleetEngine
     private let clock: any ClientClock
     private let logger: Logger
-    /// Called for each member that is none any more, when nothing is sent to it any more.
+    /// Called for each member that has left, once nothing more is sent to it.
     private let whenGone: @Sendable (_ session: String, Machine.Left?) -> Void
     private let state: NIOLockedValueBox<State>
 
@@ -53,7 +53,7 @@ final class GroupNode: Sendable {
         state = NIOLockedValueBox(State(machine: machine))
     }
 
-    /// Changes the machine, and has the work done that comes of it.
+    /// Changes the machine, and starts the resulting work.
     @discardableResult
     private func change<Result>(_ body: (inout Machine, MonotonicTime) -> Result) -> Result {
         let now = clock.now
@@ -68,7 +68,7 @@ final class GroupNode: Sendable {
 
     // MARK: Members
 
-    /// Adds a session, which is no member.
+    /// Adds a session that is not a member.
     ///
     /// - Throws: what the engine throws.
     func join(
@@ -77,7 +77,7 @@ final class GroupNode: Sendable {
         isReturning: Bool
     ) async throws -> GroupJoin {
         if case .after(let position) = start, position.isUnknown(to: self.position) {
-            // Another node may have told the client of messages that this one does not have yet.
+            // The client may have got messages from another node that this one does not have yet.
             let (present, newest) = (self.position, try await engine.newest(of: [name]))
             if let newest = newest.first, newest != present {
                 let offset = newest.epoch == present.epoch ? present.offset : 0
@@ -90,18 +90,18 @@ final class GroupNode: Sendable {
 
     private var position: GroupPosition { state.withLockedValue { $0.machine.position } }
 
-    /// Messages are lost to a member: it is told with its next one.
+    /// Notes that a member has missed messages. Its next message reports it.
     func missed(_ session: SessionServerEnd) { change { machine, _ in machine.missed(session.id) } }
 
-    /// Behind which message a member gets the next one; nil where it is none.
+    /// Returns the position after which a member gets the next message; nil if it is not a member.
     func position(of session: SessionServerEnd) -> GroupPosition? {
         state.withLockedValue { $0.machine.position(of: session.id) }
     }
 
-    /// A session leaves once it has got what is there.
+    /// Lets a session leave once it has got the present messages.
     func leave(_ session: SessionServerEnd) { change { machine, _ in machine.leave(session.id) } }
 
-    /// A session is no member any more.
+    /// Removes a session that is no longer a member.
     func remove(_ id: String) { change { machine, _ in machine.remove(id) } }
 
     var memberCount: Int { state.withLockedValue { $0.machine.memberCount } }
@@ -114,7 +114,7 @@ final class GroupNode: Sendable {
 
     func noted(_ position: GroupPosition) { change { machine, _ in machine.noted(position) } }
 
-    /// Waits while more is pushed than the members here get.
+    /// Waits while messages are pushed faster than the members here get them.
     func waitForRoom() async throws {
         while let room = room() { try await room.wait() }
     }
@@ -172,12 +172,13 @@ final class GroupNode: Sendable {
                 "The engine cannot be read",
                 metadata: ["group": "\(name.escaped(limit: 100))", "error": "\(error)"]
             )
-            // The next comparison, or the next message, has it read again.
+            // The next comparison, or the next message, causes another read.
             state.withLockedValue { $0.machine.readFailed() }
         }
     }
 
-    /// Offers the messages of a turn to all live members. Returns who could not take one at once, and its offset.
+    /// Offers the messages of a turn to all live members. Returns the members that could not take one at once, and its
+    /// offset.
     private func offer(_ turn: Machine.Turn) async -> [(id: String, offset: UInt64)] {
         let now = clock.now
         let pushes = turn.messages.map { message in
@@ -200,7 +201,7 @@ final class GroupNode: Sendable {
                 blocked.append((live.member.id, message.offset))
                 break
             }
-            // Other tasks of the thread go on meanwhile.
+            // Lets other tasks of the thread run.
             if index % 64 == 63 { await Task.yield() }
         }
         return blocked
@@ -212,7 +213,7 @@ final class GroupNode: Sendable {
         state.withLockedValue { state in
             state.lastServing += 1
             let number = state.lastServing
-            // One that has just found nothing to do ends at once.
+            // A task that has just found no work ends at once.
             let last = state.servings[id]?.task
             let task = Task.detached {
                 await last?.value
@@ -233,7 +234,7 @@ final class GroupNode: Sendable {
         state.withLockedValue { state in
             if state.servings[id]?.number == number { state.servings[id] = nil }
         }
-        // It may be live, or gone.
+        // The member may be live, or gone.
         change { _, _ in }
     }
 
@@ -242,7 +243,7 @@ final class GroupNode: Sendable {
         return state.withLockedValue { $0.machine.next(for: id, now: now) }
     }
 
-    /// Returns nil where the session takes nothing any more.
+    /// Sends a message. Returns nil when the session takes no more messages.
     private func send(_ serving: Machine.Serving, to session: SessionServerEnd) async -> Machine.Served? {
         let message = serving.message
         let mark = GroupMark(
@@ -251,7 +252,8 @@ final class GroupNode: Sendable {
             isRecovered: serving.isRecovered,
             followsGap: serving.followsGap
         )
-        // Interceptors wait, so that all members of such a server are served here. What tells of a gap is sent anyhow.
+        // Interceptors wait, so all members of a server with interceptors are served here. A message that reports a gap
+        // is always sent.
         if message.content.delivery.atMostOnce, !serving.followsGap,
             serving.isRecovered || !session.hasInterceptors
         {
@@ -268,6 +270,6 @@ final class GroupNode: Sendable {
 }
 
 extension GroupPosition {
-    /// Whether a node whose newest message is at another position knows nothing of it.
+    /// Returns whether a node whose newest message is at another position does not have this one.
     fileprivate func isUnknown(to newest: GroupPosition) -> Bool { epoch != newest.epoch || offset > newest.offset }
 }

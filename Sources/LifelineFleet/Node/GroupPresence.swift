@@ -1,20 +1,20 @@
 internal import Lifeline
 internal import LifelineRuntime
 
-/// Who is in a group, and who comes and goes, as `Fleet.presence(of:)` tells.
+/// The members of a group and their changes, from `Fleet.presence(of:)`.
 public struct GroupPresence: AsyncSequence, Sendable {
-    /// Why it cannot be told any more.
+    /// The reason for the end of the sequence.
     public typealias Failure = FleetError
 
     let name: Result<ExactName, FleetError>
     let presences: FleetPresence
 
-    /// Begins with all who are there.
+    /// Begins with all present members.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(watcher: name.map { Watcher(of: $0, presences) })
     }
 
-    /// Watches until nobody has it any more.
+    /// Watches until its last reference is released.
     fileprivate final class Watcher: Sendable {
         private let name: ExactName
         private let presences: FleetPresence
@@ -41,14 +41,14 @@ public struct GroupPresence: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let watcher: Result<Watcher, FleetError>
 
-        /// The next event. Where the engine fails, it comes later.
+        /// The next event. It is delayed while the engine fails.
         ///
-        /// - Throws: `FleetError` `badName`; `cancelled` when the task is.
+        /// - Throws: `FleetError` `badName`; `cancelled` when the task is cancelled.
         public nonisolated(nonsending) mutating func next() async throws(FleetError) -> PresenceEvent? {
             try await watcher.get().next()
         }
 
-        /// The next event. Where the engine fails, it comes later.
+        /// The next event. It is delayed while the engine fails.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(FleetError) -> PresenceEvent? {
             try await next()
         }

@@ -2,7 +2,7 @@ internal import Lifeline
 internal import LifelineMessages
 
 extension Lifeline_Fleet_V1_ParkedSession {
-    /// The only format that there is.
+    /// The only format so far.
     static var presentFormat: UInt32 { 1 }
 
     init(_ snapshot: SessionSnapshot, subject: String?, _ memberships: [Lifeline_Fleet_V1_ParkedSession.Membership]) {
@@ -36,7 +36,7 @@ extension Lifeline_Fleet_V1_ParkedSession {
         self.memberships.append(contentsOf: memberships)
     }
 
-    /// Nil for what can be no session.
+    /// The snapshot; nil if it is not a valid session.
     var snapshot: SessionSnapshot? {
         guard format == Self.presentFormat else { return nil }
         let snapshot = SessionSnapshot(

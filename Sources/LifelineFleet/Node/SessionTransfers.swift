@@ -1,20 +1,20 @@
 internal import Lifeline
 internal import LifelineRuntime
 
-/// The sessions of this node, and those that come and go.
+/// The sessions of this node, and those that move to or from it.
 struct SessionTransfers: Sendable {
     typealias Membership = Lifeline_Fleet_V1_ParkedSession.Membership
 
-    /// A session that leaves for another node.
+    /// A session that moves to another node.
     private struct Departure {
-        /// The groups that have said where it is.
+        /// The session's positions in groups that have reported them.
         var memberships: [ExactName: Membership] = [:]
-        /// Those that have not; nil: its end is not told of yet.
+        /// The groups that have not; nil when the session's end is not reported yet.
         var awaited: Set<ExactName>?
         let isComplete = Latch<Void>()
     }
 
-    /// A session that is looked for.
+    /// A session that is being searched for.
     private struct Search {
         let attempt: UInt64
         let bell: Doorbell
@@ -26,25 +26,25 @@ struct SessionTransfers: Sendable {
         let memberships: [Membership]
     }
 
-    /// Those that go to other nodes among them, until the engine has them.
+    /// The sessions, including those that move to other nodes, until the engine has them.
     private var sessions: [SessionID: (session: SessionServerEnd, claim: SessionClaim)] = [:]
-    /// By what groups know of sessions.
+    /// The departures, by the sessions' ids in groups.
     private var departures: [String: Departure] = [:]
     /// Sessions that were found, and are about to be opened.
     private var arrivals: [SessionID: Arrival] = [:]
     /// The groups that sessions were in at other nodes, and are not in here yet.
     private var unjoined: [String: [ExactName: Membership]] = [:]
     private var searches: [SessionID: Search] = [:]
-    /// Sessions that are being handed over.
+    /// The sessions that are being handed over.
     private var handedOver: Set<SessionID> = []
     var silentNodes: SilentNodes
 
-    /// - Parameter leaseDuration: how long a node that was found silent is remembered.
+    /// - Parameter leaseDuration: the time for which a silent node is remembered.
     init(leaseDuration: Duration) { silentNodes = SilentNodes(lifetime: leaseDuration) }
 
     // MARK: Sessions of this node
 
-    /// A session begins here. Returns the groups that it was in at another node.
+    /// Notes that a session begins here. Returns the groups that it was in at another node.
     mutating func opened(_ session: SessionServerEnd) -> [Membership] {
         let arrival = arrivals.removeValue(forKey: session.sessionID)
         guard !session.hasEnded, let claim = arrival?.claim ?? session.claim else { return [] }
@@ -54,15 +54,15 @@ struct SessionTransfers: Sendable {
         return memberships
     }
 
-    /// A session is in a group again, or cannot be.
+    /// Notes that a session is in a group again, or cannot join it.
     mutating func joined(_ group: String, _ session: String) {
         unjoined[session]?[ExactName(group)] = nil
         if unjoined[session]?.isEmpty == true { unjoined[session] = nil }
     }
 
-    /// A session is over here. Returns the claim that the engine is to forget; nil where the session has moved.
+    /// Notes that a session is over here. Returns the claim for the engine to forget; nil when the session has moved.
     ///
-    /// - Parameter groups: those that it is a member of.
+    /// - Parameter groups: the groups that it is a member of.
     mutating func ended(_ session: SessionServerEnd, in groups: [String]) -> SessionClaim? {
         guard session.hasMoved else {
             unjoined[session.id] = nil
@@ -82,9 +82,9 @@ struct SessionTransfers: Sendable {
 
     // MARK: Sessions that go
 
-    /// A session is no member of a group any more. Returns what to open.
+    /// Notes that a session is no longer a member of a group. Returns the latch to open.
     ///
-    /// - Parameter isMember: whether it did not want to leave.
+    /// - Parameter isMember: whether it had not asked to leave.
     mutating func left(
         _ session: String,
         _ group: ExactName,
@@ -92,7 +92,7 @@ struct SessionTransfers: Sendable {
         isMember: Bool
     ) -> Latch<Void>? {
         let isAwaited = departures[session]?.awaited?.remove(group) != nil
-        // Its end may not be told of yet.
+        // Its end may not be reported yet.
         if isMember || isAwaited, let left {
             departures[session, default: Departure()].memberships[group] = .with {
                 $0.group = group.name
@@ -104,16 +104,16 @@ struct SessionTransfers: Sendable {
         return departure.awaited?.isEmpty == true ? departure.isComplete : nil
     }
 
-    /// Opens when all groups have said where a session is that goes.
+    /// Returns a latch that opens when all groups have reported the positions of a departing session.
     func departure(of session: SessionServerEnd) -> Latch<Void>? { departures[session.id]?.isComplete }
 
-    /// The groups of a session that goes.
+    /// Returns the groups of a departing session.
     func memberships(of session: SessionServerEnd) -> [Membership] {
         let left = departures[session.id]?.memberships ?? [:]
         return Array((unjoined[session.id] ?? [:]).merging(left) { $1 }.values)
     }
 
-    /// The engine has a session, or it is lost.
+    /// Notes that the engine has a session, or it is lost.
     mutating func departed(_ session: SessionServerEnd) {
         sessions[session.sessionID] = nil
         departures[session.id] = nil
@@ -123,13 +123,13 @@ struct SessionTransfers: Sendable {
     enum HandOver {
         case ask(SessionServerEnd)
         case unknown
-        /// It is on its way here, or asked for already: whoever asks looks again.
+        /// The session is on its way here, or already asked for: the asking node tries again.
         case noAnswer
     }
 
-    /// Another node asks for a session. After `ask` say `endHandOver`.
+    /// Begins to hand over a session that another node asks for. After `ask` call `endHandOver`.
     ///
-    /// - Parameter isOwn: whether it is this node.
+    /// - Parameter isOwn: whether the asking node is this one.
     mutating func beginHandOver(_ id: SessionID, isOwn: Bool) -> HandOver {
         if let session = session(id) { return handedOver.insert(id).inserted ? .ask(session) : .noAnswer }
         return arrivals[id] != nil || !isOwn && searches[id] != nil ? .noAnswer : .unknown
@@ -139,18 +139,18 @@ struct SessionTransfers: Sendable {
 
     // MARK: Sessions that come
 
-    /// Begins to look for a session; one search at a time.
+    /// Begins to search for a session; one search at a time.
     mutating func beginSearch(_ claim: SessionClaim, _ bell: Doorbell) {
         searches[claim.credentials.id] = Search(attempt: claim.attempt, bell: bell)
     }
 
-    /// - Parameter found: the groups of the session; nil: it was not found.
+    /// - Parameter found: the groups of the session; nil if it was not found.
     mutating func endSearch(_ claim: SessionClaim, found: [Membership]?) {
         searches[claim.credentials.id] = nil
         if let found { arrivals[claim.credentials.id] = Arrival(claim: claim, memberships: found) }
     }
 
-    /// A node has answered. Returns what to ring.
+    /// Receives a node's answer. Returns the bell to ring.
     mutating func answered(_ id: SessionID, attempt: UInt64, _ answer: SessionHandOver) -> Doorbell? {
         guard let search = searches[id], search.attempt == attempt else { return nil }
         searches[id]?.answer = answer

@@ -1,5 +1,5 @@
-/// How keys and channels are named in Redis: those of a group are in one slot of a cluster, as they have its
-/// name in braces.
+/// The names of keys and channels in Redis. Those of a group are in one slot of a cluster, because they have its name
+/// in braces.
 struct GroupKeys: Sendable {
     private let prefix: String
     private static let channelEnd = "}:news"
@@ -8,25 +8,25 @@ struct GroupKeys: Sendable {
 
     init(prefix: String) { self.prefix = prefix + ":{" }
 
-    /// The keys that scripts get.
+    /// Returns the keys for scripts.
     func keys(of group: String) -> [RedisArgument] {
         let tag = prefix + Self.escaped(group)
         return [.text(tag + "}:state"), .text(tag + "}:log")]
     }
 
-    /// The key that there is while a node is alive.
+    /// Returns the key that exists while a node is alive.
     func lease(of node: String) -> RedisArgument { .text(prefix + Self.escaped(node) + "}:lease") }
 
-    /// The key of a session.
+    /// Returns the key of a session.
     func session(_ id: String) -> RedisArgument { .text(prefix + Self.escaped(id) + "}:session") }
 
-    /// Where a node is told something.
+    /// Returns the channel for messages to a node.
     func channel(ofNode node: String) -> String { prefix + Self.escaped(node) + Self.nodeChannelEnd }
 
-    /// The node of a channel; nil: it is a group's, or another one's.
+    /// Returns the node of a channel; nil for channels of groups, and others.
     func node(ofChannel channel: String) -> String? { name(in: channel, before: Self.nodeChannelEnd) }
 
-    /// The keys that scripts of presence get for the members of a node.
+    /// Returns the keys for presence scripts and the members of a node.
     func presenceKeys(of group: String, at node: String) -> [RedisArgument] {
         let tag = prefix + Self.escaped(group)
         return [.text(tag + "}:nodes"), .text(tag + "}:members:" + node)]
@@ -36,10 +36,10 @@ struct GroupKeys: Sendable {
 
     func presenceChannel(of group: String) -> String { prefix + Self.escaped(group) + Self.presenceChannelEnd }
 
-    /// The group of a channel; nil: it is another one's.
+    /// Returns the group of a channel; nil for other channels.
     func group(ofChannel channel: String) -> String? { name(in: channel, before: Self.channelEnd) }
 
-    /// The group of a channel that tells of members; nil: it is another one's.
+    /// Returns the group of a presence channel; nil for other channels.
     func group(ofPresenceChannel channel: String) -> String? { name(in: channel, before: Self.presenceChannelEnd) }
 
     private func name(in channel: String, before end: String) -> String? {
@@ -50,12 +50,12 @@ struct GroupKeys: Sendable {
         return Self.unescaped(bytes[prefix.count..<bytes.count - end.count])
     }
 
-    // Byte by byte: characters may be made of several of them, a brace and an accent for example.
+    // Byte by byte, because a character may consist of several scalars, a brace and an accent for example.
 
-    /// Without braces, which would end the name early, and in ASCII, so that names which look alike are not the same for
-    /// anybody.
+    /// Escapes a name: without braces, which would end the name early, and in ASCII, so that names that look alike are
+    /// never equal.
     private static func escaped(_ group: String) -> String {
-        // As nearly all are.
+        // Nearly all names are plain.
         if group.utf8.allSatisfy(isPlain) { return group }
         return String(
             decoding: group.utf8.flatMap { byte -> [UInt8] in

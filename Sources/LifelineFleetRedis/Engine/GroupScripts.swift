@@ -2,16 +2,16 @@ internal import LifelineCore
 internal import LifelineFleet
 internal import NIOCore
 
-/// The scripts by which Redis keeps groups. Each is one step for Redis: a message gets its offset, is kept, and is told
-/// to the nodes, or nothing of that.
+/// The scripts for groups in Redis. Each is one step for Redis: a message gets its offset, is kept, and is published to
+/// the nodes, or none of that happens.
 ///
-/// The state of a group is a hash: its epoch, its newest offset, how many bytes its log has, how old its messages may
-/// be, and the run of the server that wrote it last. The log is a list, whose last element is the newest message. An
+/// The state of a group is a hash: its epoch, its newest offset, the bytes of its log, the longest age of its messages,
+/// and the run of the server that wrote it last. The log is a list, whose last element is the newest message. An
 /// element begins with its time, in milliseconds of Redis' clock, as 8 bytes.
 ///
-/// A run of the server that finds the state of an earlier one begins an epoch, as it may lack what came last, unless it
-/// is known to lack nothing. The name of the run stands in the scripts, so that a server that was started again does not
-/// know them; where it gets one that was made for an earlier run, it refuses it.
+/// A run of the server that finds the state of an earlier run begins an epoch, because the last messages may be
+/// missing, unless the server is known to lose none. The scripts contain the name of the run, so a restarted server
+/// does not know them, and refuses one that was made for an earlier run.
 struct GroupScripts: Sendable {
     /// The error code of a script that was made for another run of the server.
     static let otherRun = "LIFELINERUN"
@@ -24,7 +24,7 @@ struct GroupScripts: Sendable {
     init(for persistence: RedisPersistence) {
         let run = persistence.run.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
         sessions = SessionScripts(run: run, keepsAll: persistence.kind == .all)
-        // Microseconds, so that a later epoch is greater. They fit into Lua's numbers for 200 years.
+        // Microseconds, so that a later epoch is greater. They are exact in Lua's numbers for 200 years.
         let load = """
             local state, log = KEYS[1], KEYS[2]
             local time = redis.call('TIME')
@@ -79,7 +79,7 @@ struct GroupScripts: Sendable {
                 return {epoch, offset, first + from, now, age, redis.call('LRANGE', log, from, -1)}
                 """
         )
-        // A group that somebody follows is not forgotten.
+        // A group with followers is not forgotten.
         newest = RedisScript(
             load + """
                 redis.call('PEXPIRE', state, ARGV[1], 'GT')
@@ -105,7 +105,7 @@ extension RedisValue {
 }
 
 extension GroupPosition {
-    /// Of two numbers.
+    /// Makes a position from two numbers.
     init?(_ numbers: ArraySlice<RedisValue>) {
         guard numbers.count == 2, let epoch = numbers.first?.number, let offset = numbers.last?.number else {
             return nil
@@ -115,7 +115,7 @@ extension GroupPosition {
 }
 
 extension GroupPage {
-    /// What the script `read` has replied.
+    /// Makes a page from the reply of the script `read`.
     init?(_ value: RedisValue) {
         guard let elements = value.elements, elements.count == 6, let newest = GroupPosition(elements[0..<2]),
             let first = elements[2].number, let now = elements[3].number, let age = elements[4].number,
@@ -139,7 +139,7 @@ extension GroupPage {
 }
 
 extension FleetNews {
-    /// What a channel of a group tells; nil for what is none.
+    /// Makes news from a payload on a group's channel; nil for malformed ones.
     init?(_ payload: ByteBuffer, of group: String) {
         var payload = payload
         guard let epoch = payload.readInteger(as: UInt64.self), let offset = payload.readInteger(as: UInt64.self) else {

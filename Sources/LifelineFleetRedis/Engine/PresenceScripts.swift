@@ -1,10 +1,11 @@
 internal import LifelineFleet
 internal import NIOCore
 
-/// The scripts by which Redis keeps who is in groups.
+/// The scripts for the members of groups in Redis.
 ///
-/// A group has a hash of its nodes: the version of each node's members, and until when they are kept, in milliseconds of
-/// Redis' clock. The members of a node are another hash. Both expire when no node has compared them for long.
+/// A group has a hash of its nodes: the version of each node's members, and the time until which they are kept, in
+/// milliseconds of Redis' clock. The members of a node are another hash. Both expire when no node has compared them for
+/// long.
 enum PresenceScripts {
     private static let load = """
         local nodes, members, node = KEYS[1], KEYS[2], ARGV[1]
@@ -23,8 +24,8 @@ enum PresenceScripts {
 
         """
 
-    /// Its arguments: the node, the base or nothing, the version, the lifetime, the channel and what it is told, the number
-    /// of members that are present, their names and attributes, and the names of those who are absent.
+    /// Its arguments: the node, the base or nothing, the version, the lifetime, the channel and its news, the number of
+    /// present members, their names and attributes, and the names of absent members.
     static let update = RedisScript(
         load + """
             local base, version, lifetime, count = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
@@ -72,7 +73,7 @@ enum PresenceScripts {
 }
 
 extension PresencePage {
-    /// What the script `read` has replied.
+    /// Makes a page from the reply of the script `read`.
     init?(_ value: RedisValue) {
         guard let elements = value.elements, elements.count == 2, case .integer(let number) = elements[0],
             let version = UInt64(exactly: number), let entries = elements[1].elements, entries.count.isMultiple(of: 2)

@@ -2,7 +2,7 @@ public import LifelineFleet
 internal import NIOCore
 
 extension RedisFleetEngine {
-    /// News of more bytes says only that there is some.
+    /// The most bytes of news with its content. Longer news only reports that there is a change.
     private static let newsLimit = 16 << 10
 
     public func updatePresence(

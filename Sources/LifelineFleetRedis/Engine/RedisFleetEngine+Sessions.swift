@@ -1,9 +1,9 @@
 public import LifelineFleet
 internal import NIOCore
 
-// Sessions, and what nodes tell each other.
+// Sessions, and messages between nodes.
 extension RedisFleetEngine {
-    /// Always.
+    /// Always true.
     public var isShared: Bool { true }
 
     public func claim(_ sessions: [FleetSession], for node: String, lifetime: Duration) async throws {
@@ -76,7 +76,7 @@ extension RedisFleetEngine {
 }
 
 extension UInt64 {
-    /// Compares as a text as it does as a number.
+    /// The number with 20 digits, so that texts have the order of numbers.
     fileprivate var twentyDigits: String {
         let digits = String(self)
         return String(repeating: "0", count: 20 - digits.count) + digits

@@ -10,22 +10,25 @@ internal import NIOCore
 ///     let engine = try RedisFleetEngine(RedisConfiguration(url: "redis://cache.example.org"))
 ///     let fleet = Fleet(engine: engine)
 ///
-/// Run the fleet beside its server, in a `ServiceGroup` for example: `Fleet.run()` compares with Redis what it is told.
+/// Run the fleet together with its server, in a `ServiceGroup` for example: `Fleet.run()` compares its groups with
+/// Redis.
 ///
-/// **What Redis keeps.** A Redis that was started again without all that it had, or was emptied, begins each group anew,
-/// in a new epoch: members are told that messages may be lost to them, also where none are. Only with `appendonly yes` and
-/// `appendfsync always` histories go on where they were. The engine reads how Redis is set, and logs it. It needs Redis 7.
+/// **What Redis keeps.** After a restart that lost data, or after it was emptied, Redis begins a new epoch of each
+/// group: members are told that they may have missed messages, even if they have not. Histories only continue with
+/// `appendonly yes` and `appendfsync always`. The engine reads these settings of Redis, and logs them. It needs Redis
+/// 7.
 ///
-/// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. Who is in
-/// a group is in `lifeline:{GROUP}:nodes` and `…:members:NODE`, and is told on `…:presence`. Those of one group are in one
-/// slot of a cluster. A group that nobody pushes to is forgotten after `groupLifetime`. The lease of a node is the key
-/// `lifeline:{NODE}:lease`, and its channel `…:told`; a session is the key `lifeline:{SESSION}:session`.
+/// **Keys and channels** are named `lifeline:{GROUP}:state`, `…:log` and `…:news`, with the prefix of the engine. The
+/// members of a group are in `lifeline:{GROUP}:nodes` and `…:members:NODE`, and their changes are published on
+/// `…:presence`. The keys of one group are in one slot of a cluster. A group without pushes is forgotten after
+/// `groupLifetime`. The lease of a node is the key `lifeline:{NODE}:lease`, and its channel `…:told`; a session is the
+/// key `lifeline:{SESSION}:session`.
 public final class RedisFleetEngine: FleetEngine {
     private struct State {
         var nodes: [String: FleetNode] = [:]
         /// The names of the nodes that follow a group, by the group's channel.
         var followers: [ExactName: Set<String>] = [:]
-        /// The scripts for the server that there was last; nil before the first.
+        /// The scripts for the last run of the server; nil before the first.
         var scripts: GroupScripts?
     }
 
@@ -38,9 +41,9 @@ public final class RedisFleetEngine: FleetEngine {
     /// Makes an engine, which connects when it is first used.
     ///
     /// - Parameters:
-    ///   - prefix: what the names of all keys and channels begin with. Fleets with different ones have nothing in common.
-    ///   - groupLifetime: how long after its last message a group is forgotten. Default: a day.
-    ///   - logger: gets what happens to connections, and how Redis keeps its data.
+    ///   - prefix: the prefix of all keys and channels. Fleets with different prefixes share nothing.
+    ///   - groupLifetime: the time after its last message at which a group is forgotten. Default: a day.
+    ///   - logger: receives the events of connections, and the persistence settings of Redis.
     /// - Throws: `RedisError` `invalidConfiguration`.
     public init(
         _ configuration: RedisConfiguration,
@@ -94,13 +97,13 @@ public final class RedisFleetEngine: FleetEngine {
         for channel in channels { unfollow(channel, node) }
     }
 
-    /// Says how Redis keeps its data, and listens to other nodes until the task is cancelled.
+    /// Logs how Redis keeps its data, and listens to other nodes until the task is cancelled.
     public func run(_ node: String) async throws {
         let channel = names.channel(ofNode: node)
         do {
             try await client.subscribe(to: [channel])
         } catch {
-            // Where Redis is away, it goes on being tried.
+            // While Redis is unreachable, the client goes on trying.
             logger.warning("The node cannot listen to others yet", metadata: ["error": "\(error)"])
         }
         defer { Task { [client] in try? await client.unsubscribe(from: [channel]) } }
@@ -135,7 +138,7 @@ public final class RedisFleetEngine: FleetEngine {
         try await follow(channel: names.channel(of: group), node) { try await self.read(group, after: 0) }
     }
 
-    /// Tells a node what comes on a channel, and calls `body` when it does.
+    /// Delivers the messages of a channel to a node, and calls `body` once they come.
     func follow<Result>(channel: String, _ node: String, _ body: () async throws -> Result) async throws -> Result {
         let channel = ExactName(channel)
         state.withLockedValue { _ = $0.followers[channel, default: []].insert(node) }
@@ -154,7 +157,7 @@ public final class RedisFleetEngine: FleetEngine {
 
     func unfollow(channel: String, _ node: String) async { await unfollow(ExactName(channel), node).value }
 
-    /// In a task of its own, as the one that has followed may be cancelled.
+    /// In another task, because the one that has followed may be cancelled.
     @discardableResult
     private func unfollow(_ channel: ExactName, _ node: String) -> Task<Void, Never> {
         let isLast = state.withLockedValue { state in
@@ -165,9 +168,9 @@ public final class RedisFleetEngine: FleetEngine {
         }
         return Task {
             guard isLast else { return }
-            // It ends in any case.
+            // The subscription ends in any case.
             try? await client.unsubscribe(from: [channel.name])
-            // Somebody may follow it since, and was told nothing for a moment.
+            // Another node may follow it since, and has missed messages for a moment.
             guard state.withLockedValue({ $0.followers[channel] != nil }) else { return }
             try? await client.subscribe(to: [channel.name])
             for node in Self.followers(of: channel.name, state) { node.receive(.interrupted) }
@@ -175,7 +178,7 @@ public final class RedisFleetEngine: FleetEngine {
     }
 
     public func read(_ group: String, after offset: UInt64) async throws -> GroupPage {
-        // Lua's numbers are exact up to this.
+        // The greatest number that is exact in Lua.
         let offset = Int64(min(offset, 1 << 53))
         let value = try await run({ $0.read }, names.keys(of: group)) { [.number(offset)] }
         guard let page = GroupPage(value) else { throw RedisError.badReply }
@@ -186,7 +189,8 @@ public final class RedisFleetEngine: FleetEngine {
         try await each(of: groups) { try await self.newest(of: $0) }
     }
 
-    /// Asks for each of many things by itself, as they are in different slots of a cluster. Few at once, as others wait.
+    /// Makes a separate request for each item, because they are in different slots of a cluster. Only a few at once,
+    /// because other calls wait.
     func each<Result: Sendable>(
         of names: [String],
         _ ask: @escaping @Sendable (String) async throws -> Result
@@ -212,17 +216,17 @@ public final class RedisFleetEngine: FleetEngine {
 
     // MARK: Scripts
 
-    /// Runs a script for the server that there is.
+    /// Runs a script for the present run of the server.
     ///
-    /// A server that was started again knows none of the scripts, or finds that they were made for another run of it. Then
-    /// they are made anew.
+    /// A restarted server does not know the scripts, or refuses them because they were made for another run. Then they
+    /// are made again.
     func run(
         _ script: (GroupScripts) -> RedisScript,
         _ keys: [RedisArgument],
         _ arguments: () -> [RedisArgument]
     ) async throws -> RedisValue {
         let rest = [.number(Int64(keys.count))] + keys + arguments()
-        // Not all of the scripts, which are many to copy.
+        // Only one of the scripts, because copying all is costly.
         if let known = state.withLockedValue({ $0.scripts.map(script) }) {
             do {
                 return try await client.send(RedisCommand("EVALSHA", [.text(known.digest)] + rest))
@@ -236,7 +240,7 @@ public final class RedisFleetEngine: FleetEngine {
 }
 
 extension Duration {
-    /// From 0 to a thousand years.
+    /// The duration in milliseconds, from 0 to a thousand years.
     var milliseconds: Int64 {
         Int64(min(max((self / .milliseconds(1)).rounded(.up), 0), 31_536_000_000_000))
     }
@@ -245,6 +249,6 @@ extension Duration {
 extension RedisError {
     static let badReply = RedisError(
         code: .protocolViolation,
-        message: "A script of the engine has another reply than it should. Does another program use its keys?"
+        message: "A script of the engine has an unexpected reply. Does another program use its keys?"
     )
 }

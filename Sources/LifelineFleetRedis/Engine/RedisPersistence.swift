@@ -1,18 +1,18 @@
 internal import LifelineCore
 
-/// What Redis has of its data after it was started again.
+/// The data that Redis has after a restart.
 struct RedisPersistence: Sendable, CustomStringConvertible {
     enum Kind: Sendable {
-        /// It has all that it has ever confirmed.
+        /// It has all confirmed data.
         case all
-        /// It lacks what came last.
+        /// It may lack the last writes.
         case some
-        /// It has nothing.
+        /// It has no data.
         case none
     }
 
     let kind: Kind
-    /// Names this run of the server.
+    /// The id of this run of the server.
     let run: String
 
     init(of client: RedisClient) async throws {
@@ -25,7 +25,7 @@ struct RedisPersistence: Sendable, CustomStringConvertible {
         run = Self.value(of: "run_id", in: info) ?? ""
     }
 
-    /// Nil where the user may not ask: then it is taken for granted that what came last is lost.
+    /// Reads a setting; nil if the user may not read it: then the last writes count as lost.
     private static func setting(_ name: String, of client: RedisClient) async throws -> String? {
         do {
             return try await client.send(RedisCommand("CONFIG", "GET", .text(name))).elements?.last?.text

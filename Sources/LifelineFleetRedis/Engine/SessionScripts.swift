@@ -1,12 +1,12 @@
-/// The scripts by which Redis keeps sessions: which node has each, and the states of those that are on their way. Each is
-/// one step for Redis.
+/// The scripts for sessions in Redis: the node of each, and the states of those on their way. Each is one step for
+/// Redis.
 ///
-/// A session is a hash: its node, the highest attempt, its proof, the run of the server that wrote it last, and its state
-/// while nobody has confirmed that it was taken. Attempts are decimal numbers of 20 digits, so that they compare as texts:
-/// Lua's numbers are too small for them.
+/// A session is a hash: its node, the highest attempt, its proof, the run of the server that wrote it last, and its
+/// state until a node has confirmed that it was taken. Attempts are decimal numbers of 20 digits, so that they compare
+/// as texts: Lua's numbers are too small for them.
 ///
-/// A run of the server that finds a session of an earlier one forgets it, unless it is known to lack nothing: the session
-/// may have been taken since, and would be there twice.
+/// A run of the server that finds a session of an earlier run forgets it, unless the server is known to lose no data:
+/// the session may have been taken since, and would exist twice.
 struct SessionScripts: Sendable {
     let claim: RedisScript
     let park: RedisScript
@@ -14,7 +14,7 @@ struct SessionScripts: Sendable {
     let confirm: RedisScript
     let forget: RedisScript
 
-    /// - Parameter keepsAll: whether the server lacks nothing when it is started again.
+    /// - Parameter keepsAll: whether the server keeps all data over a restart.
     init(run: String, keepsAll: Bool) {
         let load = """
             local key, node, attempt = KEYS[1], ARGV[1], ARGV[2]

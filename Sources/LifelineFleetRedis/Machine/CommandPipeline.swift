@@ -15,7 +15,7 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
         let id: UInt64
         let name: String
         let byteCount: Int
-        /// Nil where nobody waits for the reply any more.
+        /// Nil when no task waits for the reply any more.
         var waiter: Waiter?
     }
 
@@ -42,7 +42,7 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
 
     var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// Adds a command behind those that wait. Call `turn` afterwards.
+    /// Adds a command after those that wait. Call `turn` afterwards.
     ///
     /// - Returns: its number, for `cancel`.
     /// - Throws: `closed`, `commandTooLarge`; then the waiter is not kept.
@@ -100,8 +100,8 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
         }
     }
 
-    /// Written commands fail, as they may have run. The others wait for the next connection, or fail where the server
-    /// does not let the client in.
+    /// Handles the end of the connection. Written commands fail, because they may have run. The others wait for the
+    /// next connection, or fail if the server does not let the client in.
     mutating func disconnected(_ error: RedisError, _ actions: inout Actions) {
         for command in written.removeAll() {
             guard let waiter = command.waiter else { continue }
@@ -144,14 +144,14 @@ struct CommandPipeline<Waiter: Sendable>: RedisRole {
 
     // MARK: Written commands by their numbers
 
-    /// Takes the waiter of a command that was written, if there still is one.
+    /// Removes and returns the waiter of a written command, if there still is one.
     private mutating func takeWaiter(_ id: UInt64) -> (name: String, waiter: Waiter)? {
         guard let place = Self.place(of: id, in: written), let waiter = written[place].waiter.take() else { return nil }
         awaitedCount -= 1
         return (written[place].name, waiter)
     }
 
-    /// Where the command stands: the numbers ascend, and pings stand behind the command whose number they have.
+    /// Returns the place of a command. The numbers ascend, and pings follow the command whose number they have.
     private static func place(of id: UInt64, in written: FIFO<Written>) -> UInt64? {
         var (low, high) = (written.numbers.lowerBound, written.numbers.upperBound)
         while low < high {

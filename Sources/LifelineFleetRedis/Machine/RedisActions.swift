@@ -1,16 +1,16 @@
 package import NIOCore
 
-/// The decisions of a machine, to be carried out in this order.
+/// The decisions of a machine, to run in this order.
 struct RedisActions<Waiter: Sendable>: Sendable {
-    /// Close the connection or the attempt that there is.
+    /// Close the present connection or attempt.
     var disconnects = false
     /// Begin this attempt to connect.
     var connects: UInt64?
     /// Write and flush these bytes.
     var bytes = ByteBuffer()
-    /// Hand these to the handler of messages.
+    /// Pass these to the handler of messages.
     var events: [RedisSubscriptionEvent] = []
-    /// Resume these.
+    /// Resume these waiters.
     var results: [(waiter: Waiter, result: Result<RedisValue, any Error>)] = []
     /// Log these.
     var steps: [RedisConnectionStep] = []

@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// One connection after the other: when to connect, and whether the connection is of use.
+/// The state of one connection after the other: when to connect, and whether the connection is usable.
 struct RedisConnectionState: Sendable {
     enum State: Sendable {
         /// Nothing needs a connection yet. Can go to: connecting, closed.
@@ -44,7 +44,7 @@ struct RedisConnectionState: Sendable {
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// The latest time at which to call `timerFired`; nil where another event comes first.
+    /// The latest time at which to call `timerFired`; nil to wait for another event.
     var nextDeadline: MonotonicTime? {
         switch state {
         case .idle, .connecting, .closed: nil
@@ -54,7 +54,7 @@ struct RedisConnectionState: Sendable {
         }
     }
 
-    /// Something needs a connection. Returns whether to connect now.
+    /// Notes that a connection is needed. Returns whether to connect now.
     mutating func connectionNeeded() -> Bool {
         guard case .idle = state else { return false }
         connect()
@@ -67,7 +67,7 @@ struct RedisConnectionState: Sendable {
         state = .connecting
     }
 
-    /// The connection stands. Returns whether the greeting is to be written now.
+    /// Notes that the connection is open. Returns whether to write the greeting now.
     mutating func opened(_ greeting: RedisGreeting, now: MonotonicTime) -> Bool {
         guard case .connecting = state else { return false }
         state = .greeting(greeting.steps[...], deadline: now + connectTimeout)
@@ -82,7 +82,7 @@ struct RedisConnectionState: Sendable {
         case fail(RedisError)
     }
 
-    /// A reply came before the connection was ready.
+    /// Handles a reply before the connection is ready.
     mutating func receivedGreeting(_ reply: RedisValue, now: MonotonicTime) -> GreetingAction {
         guard case .greeting(var steps, let deadline) = state, let step = steps.popFirst() else {
             return .fail(.protocolViolation(nil))
@@ -98,10 +98,10 @@ struct RedisConnectionState: Sendable {
         return .becomeReady
     }
 
-    /// Bytes came.
+    /// Notes received bytes.
     mutating func received(now: MonotonicTime) { heartbeat?.received(at: now) }
 
-    /// Reading stops, or goes on.
+    /// Notes that reading stops or resumes.
     mutating func pauseChanged(_ isPaused: Bool, now: MonotonicTime) {
         self.isPaused = isPaused
         if !isPaused { heartbeat?.received(at: now) }
@@ -116,13 +116,13 @@ struct RedisConnectionState: Sendable {
         case wait(Duration)
     }
 
-    /// The attempt has failed, or the connection is lost or was given up.
+    /// Notes that the attempt has failed, or the connection is lost or was given up.
     mutating func lost(_ error: RedisError, now: MonotonicTime) -> LossAction {
         switch state {
         case .idle, .waiting, .closed: return .none
         case .connecting, .greeting: break
         case .ready(let since):
-            // It has stood until its last sign of life.
+            // The connection has lasted until its last sign of life.
             if (heartbeat?.lastLife ?? now) - since >= stabilityPeriod { backoff.refill() }
         }
         lastFailure = error
@@ -131,7 +131,7 @@ struct RedisConnectionState: Sendable {
         case .wait(let delay):
             state = .waiting(until: now + delay)
             return .wait(delay)
-        // It never gives up: the attempts have no end.
+        // It never gives up: the number of attempts is not limited.
         case .connect, .giveUp:
             connect()
             return .connect
@@ -143,11 +143,11 @@ struct RedisConnectionState: Sendable {
         case connect
         /// Ask for a sign of life.
         case ping
-        /// The connection is of no use.
+        /// The connection is unusable.
         case fail(RedisError)
     }
 
-    /// Time has come, maybe too early.
+    /// Handles the timer, which may fire too early.
     mutating func timerFired(now: MonotonicTime) -> TimerAction {
         switch state {
         case .idle, .connecting, .closed: return .none

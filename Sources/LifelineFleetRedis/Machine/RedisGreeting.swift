@@ -34,14 +34,14 @@ struct RedisGreeting: Sendable {
 }
 
 extension RedisGreeting.Step {
-    /// Why a reply to the step keeps the connection from being used; nil where it does not.
+    /// Returns the reason why a reply to the step makes the connection unusable; nil if it does not.
     func failure(_ reply: RedisValue) -> RedisError? {
         guard case .error(let error) = reply else { return nil }
         switch self {
         case .authenticate, .select:
             return RedisError(error, opening: self)
         case .name, .ping:
-            // The name is for people only, and a server that cannot write, for one, answers a ping with an error, too.
+            // The name is only for people. A server that cannot write, for example, answers even a ping with an error.
             return ["NOAUTH", "LOADING"].contains(error.code) ? RedisError(error, opening: self) : nil
         }
     }

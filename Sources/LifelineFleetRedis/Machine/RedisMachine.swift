@@ -5,34 +5,34 @@ internal import NIOCore
 protocol RedisRole: Sendable {
     associatedtype Waiter: Sendable
 
-    /// Whether there is something to do that needs a connection.
+    /// Whether there is work that needs a connection.
     var needsConnection: Bool { get }
     /// The time at which to call `expire`.
     var nextDeadline: MonotonicTime? { get }
 
-    /// The connection is ready.
+    /// Notes that the connection is ready.
     mutating func connected(_ actions: inout RedisActions<Waiter>)
     /// Adds bytes that may be written now, while the connection is ready.
     mutating func write(_ actions: inout RedisActions<Waiter>)
-    /// The connection needs a sign of life.
+    /// Asks for a sign of life.
     mutating func ping(_ actions: inout RedisActions<Waiter>)
-    /// A reply came, while the connection is ready.
+    /// Handles a reply, while the connection is ready.
     ///
-    /// - Throws: `protocolViolation` where no command asked for it, or an error that ends the connection.
+    /// - Throws: `protocolViolation` when no command asked for it, or an error that ends the connection.
     mutating func received(_ reply: RedisValue, _ actions: inout RedisActions<Waiter>) throws(RedisError)
-    /// The connection is lost, or an attempt has failed.
+    /// Notes that the connection is lost, or an attempt has failed.
     mutating func disconnected(_ error: RedisError, _ actions: inout RedisActions<Waiter>)
-    /// Ends what has waited for too long.
+    /// Ends calls that have waited for too long.
     ///
-    /// - Parameter cause: why there is no connection; nil where there is one.
+    /// - Parameter cause: the reason why there is no connection; nil if there is one.
     mutating func expire(now: MonotonicTime, cause: RedisError?, _ actions: inout RedisActions<Waiter>)
-    /// The task that waits for this was cancelled.
+    /// Ends a call whose task was cancelled.
     mutating func cancel(_ id: UInt64, _ actions: inout RedisActions<Waiter>)
-    /// The client is closed.
+    /// Closes the client.
     mutating func close(_ actions: inout RedisActions<Waiter>)
 }
 
-/// Decides everything about one connection of a client: when to connect, what to write, what ends how.
+/// Makes all decisions about one connection of a client: when to connect, what to write, and how calls end.
 struct RedisMachine<Role: RedisRole>: Sendable {
     typealias Actions = RedisActions<Role.Waiter>
 
@@ -46,13 +46,13 @@ struct RedisMachine<Role: RedisRole>: Sendable {
         self.role = role
     }
 
-    /// The latest time at which to call `turn`; nil where another event comes first.
+    /// The latest time at which to call `turn`; nil to wait for another event.
     var nextDeadline: MonotonicTime? {
         guard let first = connection.nextDeadline else { return role.nextDeadline }
         return role.nextDeadline.map { min($0, first) } ?? first
     }
 
-    /// The connection of an attempt stands. Returns nil where it is not wanted any more.
+    /// Notes that the connection of an attempt is open. Returns nil when it is no longer wanted.
     mutating func opened(_ attempt: UInt64, now: MonotonicTime) -> Actions? {
         guard isCurrent(attempt), connection.opened(greeting, now: now) else { return nil }
         var actions = Actions()
@@ -63,9 +63,9 @@ struct RedisMachine<Role: RedisRole>: Sendable {
     /// Whether events of a connection count.
     private func isCurrent(_ attempt: UInt64) -> Bool { attempt == connection.attempt && !connection.isClosed }
 
-    /// Replies came on a connection.
+    /// Handles replies on a connection.
     ///
-    /// - Parameter failure: the error in the bytes behind them, if there is one.
+    /// - Parameter failure: the error in the bytes after them, if there is one.
     mutating func received(
         _ replies: [RedisValue],
         failure: RESPError?,
@@ -100,7 +100,7 @@ struct RedisMachine<Role: RedisRole>: Sendable {
         }
     }
 
-    /// An attempt has failed, or its connection is lost.
+    /// Notes that an attempt has failed, or its connection is lost.
     mutating func lost(_ error: RedisError, attempt: UInt64, now: MonotonicTime) -> Actions {
         var actions = Actions()
         guard isCurrent(attempt) else { return actions }
@@ -119,12 +119,12 @@ struct RedisMachine<Role: RedisRole>: Sendable {
             actions.steps.append(.lost(error, retryIn: delay))
         }
         actions.disconnects = true
-        // They were for the connection that is lost.
+        // The bytes were for the lost connection.
         actions.bytes = ByteBuffer()
         role.disconnected(error, &actions)
     }
 
-    /// Something was given to the role, or time has come, maybe too early.
+    /// Handles new work of the role, or the timer, which may fire too early.
     mutating func turn(now: MonotonicTime) -> Actions {
         var actions = Actions()
         advance(now: now, &actions)
@@ -146,19 +146,19 @@ struct RedisMachine<Role: RedisRole>: Sendable {
         }
     }
 
-    /// The task that waits for this was cancelled. The actions are results only, which may be told on any thread.
+    /// Ends a call whose task was cancelled. The actions are only results, which any thread may deliver.
     mutating func cancel(_ id: UInt64) -> Actions {
         var actions = Actions()
         role.cancel(id, &actions)
         return actions
     }
 
-    /// Reading stops, or goes on.
+    /// Notes that reading stops or resumes.
     mutating func pauseChanged(_ isPaused: Bool, now: MonotonicTime) {
         connection.pauseChanged(isPaused, now: now)
     }
 
-    /// The client is closed.
+    /// Closes the client.
     mutating func close() -> Actions {
         var actions = Actions()
         guard !connection.isClosed else { return actions }

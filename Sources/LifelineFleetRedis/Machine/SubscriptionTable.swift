@@ -14,7 +14,7 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         let id: UInt64
         let kind: Kind
         var channels: [String] = []
-        /// How many of the channels were answered for.
+        /// The number of channels that were answered.
         var answeredCount = 0
         /// The error with which some of the channels were refused.
         var failure: RedisError?
@@ -26,20 +26,20 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
     private static var noCall: UInt64 { 0 }
 
     private var wanted: Set<String> = []
-    /// Calls that wait, by the numbers of their requests.
+    /// The waiting calls, by the numbers of their requests.
     private var callers: [UInt64: Waiter] = [:]
-    /// Requests that were not written. Without a connection these are subscriptions, for which the next connection's
-    /// request for all channels will stand.
+    /// The requests that were not written. Without a connection these are subscriptions, which the next connection's
+    /// request for all channels will include.
     private var unwritten: [Request] = []
-    /// Requests that were written, in order.
+    /// The written requests, in order.
     private var written = FIFO<Request>()
-    /// The calls that the request for all channels stands for.
+    /// The calls that the request for all channels includes.
     private var renewed: [UInt64] = []
     private var deadlines = DeadlineHeap()
     private var lastID = noCall
     private var isConnected = false
     private var isClosed = false
-    /// Whether the handler was told that the messages come.
+    /// Whether the handler was told that messages come.
     private var isAnnounced = false
     private var wasAnnounced = false
 
@@ -47,7 +47,7 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
 
     var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// Adds channels, which stay also where the call fails. Call `turn` afterwards.
+    /// Adds channels, which stay even if the call fails. Call `turn` afterwards.
     ///
     /// - Returns: the call's number, for `cancel`.
     /// - Throws: `closed`; then the waiter is not kept.
@@ -61,8 +61,8 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
 
     /// Removes channels. Call `turn` afterwards.
     ///
-    /// - Returns: the call's number, for `cancel`; nil where there is no connection, so that there is nothing to wait
-    ///   for and the waiter is not kept.
+    /// - Returns: the call's number, for `cancel`; nil when there is no connection: then there is nothing to wait for,
+    ///   and the waiter is not kept.
     /// - Throws: `closed`; then the waiter is not kept.
     mutating func unsubscribe(_ channels: [String], _ waiter: Waiter, deadline: MonotonicTime) throws(RedisError)
         -> UInt64?
@@ -161,7 +161,7 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         written[written.firstNumber].answeredCount += channels.count
     }
 
-    /// Ends the requests at the front that are answered.
+    /// Ends the answered requests at the front.
     private mutating func finishAnswered(_ actions: inout Actions) {
         while let request = written.first, request.kind != .ping, request.answeredCount == request.channels.count {
             written.removeFirst()
@@ -181,8 +181,8 @@ struct SubscriptionTable<Waiter: Sendable>: RedisRole {
         if let waiter = callers.removeValue(forKey: id) { actions.resume(waiter, result) }
     }
 
-    /// All subscriptions are gone. Calls to subscribe wait for the next connection, or fail where the server does not
-    /// let the client in.
+    /// Handles the end of the connection and its subscriptions. Calls to subscribe wait for the next connection, or
+    /// fail if the server does not let the client in.
     mutating func disconnected(_ error: RedisError, _ actions: inout Actions) {
         isConnected = false
         let requests = written.removeAll() + unwritten

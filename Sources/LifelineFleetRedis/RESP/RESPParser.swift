@@ -4,7 +4,7 @@ internal import NIOCore
 /// Reads replies from bytes that come in pieces.
 ///
 /// The parsed part of an incomplete reply is kept, so that the time is linear in the number of bytes, however small the
-/// pieces are. Memory follows the bytes that came, not the lengths that they announce.
+/// pieces are. Memory depends on the received bytes, not on the lengths that they announce.
 struct RESPParser {
     /// An array that lacks elements.
     private struct OpenArray {
@@ -25,27 +25,27 @@ struct RESPParser {
     private static let digitLimit = 19
 
     private var limits: RedisReplyLimits
-    /// Bytes that are not parsed.
+    /// The bytes that are not parsed.
     private var buffer = ByteBuffer()
-    /// How many bytes of the line at the start of `buffer` were searched for its end.
+    /// The number of bytes at the start of `buffer` that were searched for the end of the line.
     private var searchedByteCount = 0
-    /// The length of the string at the start of `buffer`; nil where something else begins there.
+    /// The length of the string at the start of `buffer`; nil if something else begins there.
     private var stringLength: Int?
     /// The arrays around the next value, the innermost last.
     private var openArrays: [OpenArray] = []
-    /// How many bytes of the incomplete reply are parsed.
+    /// The number of parsed bytes of the incomplete reply.
     private var parsedByteCount = 0
 
     init(limits: RedisReplyLimits) {
         self.limits = limits
-        // A `ByteBuffer` has to hold a string, and the read that ends it.
+        // A `ByteBuffer` has to hold a string together with the read that ends it.
         self.limits.stringByteCount = min(limits.stringByteCount, 1 << 30)
     }
 
-    /// Takes bytes, and adds the replies that they complete to `replies`.
+    /// Parses bytes, and adds the completed replies to `replies`.
     ///
-    /// - Throws: where the bytes are no RESP, or are over a limit. The parser is of no use then; the replies that were
-    ///   added are valid.
+    /// - Throws: an error when the bytes are not RESP, or exceed a limit. Then the parser is unusable; the added
+    ///   replies are valid.
     mutating func parse(_ bytes: ByteBuffer, into replies: inout [RedisValue]) throws(RESPError) {
         append(bytes)
         let buffer = buffer
@@ -68,7 +68,7 @@ struct RESPParser {
         } else if buffer.readerIndex == 0 {
             buffer.writeImmutableBuffer(bytes)
         } else {
-            // Values share the old memory, so that a write to it would copy all of it.
+            // Values share the old memory, so a write to it would copy all of it.
             var joined = ByteBufferAllocator().buffer(capacity: buffer.readableBytes + bytes.readableBytes)
             joined.writeImmutableBuffer(buffer)
             joined.writeImmutableBuffer(bytes)
@@ -78,7 +78,7 @@ struct RESPParser {
 
     // MARK: Values
 
-    /// Returns the next reply; nil where it is incomplete. Moves `offset` behind what is parsed.
+    /// Returns the next reply; nil if it is incomplete. Moves `offset` past the parsed bytes.
     private mutating func parseReply(
         _ bytes: UnsafeRawBufferPointer,
         _ offset: inout Int,
@@ -204,7 +204,7 @@ struct RESPParser {
         return String(decoding: line[..<length], as: UTF8.self)
     }
 
-    /// Reads the number behind a type's byte. So few bytes may be searched again.
+    /// Reads the number after a type's byte. Searching so few bytes again costs little.
     @inline(__always)
     private func parseNumber(
         _ bytes: UnsafeRawBufferPointer,

@@ -1,7 +1,7 @@
 internal import LifelineCore
 package import NIOCore
 
-/// A command, encoded as it goes over the wire.
+/// A command in its wire form.
 package struct RedisCommand: Sendable {
     /// The command's name, escaped for the texts of errors: `EVALSHA`.
     package let name: String
@@ -37,7 +37,7 @@ package enum RedisArgument: Sendable, Hashable, ExpressibleByStringLiteral, Expr
 
     package init(integerLiteral number: Int64) { self = .number(number) }
 
-    /// The most bytes that it has on the wire.
+    /// The most bytes of the argument on the wire.
     fileprivate var encodedLimit: Int {
         let byteCount =
             switch self {

@@ -2,16 +2,16 @@ internal import CLifelineMessages
 
 /// How messages are written as JSON.
 public struct JSONEncodingOptions: Sendable {
-    /// Whether integers of 64 bits are written as numbers. They are strings by default, as ProtoJSON has it: many
-    /// parsers, JavaScript's for one, round numbers above 2⁵³.
+    /// Whether integers of 64 bits are written as numbers. By default, they are strings, as ProtoJSON demands: many
+    /// parsers, such as JavaScript's, round numbers above 2⁵³.
     public var alwaysPrintInt64sAsNumbers = false
-    /// Whether enum values are written by their numbers. By default by their names, as far as those are known.
+    /// Whether enum values are written as numbers. By default, they are written as names, if these are known.
     public var alwaysPrintEnumsAsInts = false
-    /// Whether fields are written by their names in the `.proto` file, such as `user_id`. By default by their JSON
-    /// names: `userId`, or what the option `json_name` says.
+    /// Whether fields are written with their names in the `.proto` file, such as `user_id`. By default, they have their
+    /// JSON names: `userId`, or the value of the option `json_name`.
     public var preserveProtoFieldNames = false
-    /// Whether fields without presence are written with their default, too: proto3 fields without `optional`, repeated
-    /// fields and maps.
+    /// Whether fields without presence are written even if they have their default: proto3 fields without `optional`,
+    /// repeated fields and maps.
     public var alwaysPrintFieldsWithNoPresence = false
     /// The types of messages that a `google.protobuf.Any` may hold, and of extensions.
     public var types: MessageRegistry
@@ -25,14 +25,14 @@ public struct JSONEncodingOptions: Sendable {
 }
 
 extension JSONEncodingOptions {
-    /// Calls `body` with the options as C has them.
+    /// Calls `body` with the options in C.
     func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONPrintOptions>) -> Result) -> Result {
         types.withCTypes { types in
             var options = LifelineJSONPrintOptions(
                 write_double: { writeShortest($0, to: $1) },
                 write_float: { writeShortest($0, to: $1) },
                 types: types,
-                // As deep as decoding goes at most: what was decoded can be printed.
+                // The highest limit of decoding: everything that was decoded can be printed.
                 maximum_depth: 1_000,
                 enums_as_numbers: alwaysPrintEnumsAsInts,
                 int64_as_numbers: alwaysPrintInt64sAsNumbers,
@@ -44,7 +44,8 @@ extension JSONEncodingOptions {
     }
 }
 
-/// Writes the shortest decimal number that reads as `number`, which is finite. Returns its length: 24 bytes at most.
+/// Writes the shortest decimal number that reads back as `number`, which is finite. Returns its length, 24 bytes at
+/// most.
 func writeShortest(
     _ number: some BinaryFloatingPoint & CustomStringConvertible,
     to place: UnsafeMutablePointer<UInt8>

@@ -4,13 +4,13 @@ public import CLifelineMessages
 extension Message {
     /// The message as JSON, in one line.
     ///
-    /// Fields stand in the order of their numbers, and map entries in that of their keys. Unknown fields are left out:
-    /// JSON has no form for them.
+    /// Fields are in the order of their numbers, and map entries in the order of their keys. Unknown fields are left
+    /// out: JSON has no form for them.
     ///
-    /// - Throws: `MessageError`, when the message holds something that JSON cannot: a time or a duration out of its
-    ///   range, an infinite number in a `google.protobuf.Value`, text that is not UTF-8, messages nested more than
-    ///   1,000 deep, or a `google.protobuf.Any` with a message of a type that `options` do not name, with bytes that
-    ///   are not of its type, or with more than 64 MiB or 100 others inside of each other.
+    /// - Throws: `MessageError` if JSON has no form for the content: a time or a duration out of its range, an infinite
+    ///   number in a `google.protobuf.Value`, text that is not UTF-8, messages nested more than 1,000 deep, or a
+    ///   `google.protobuf.Any` with a message whose type is not in `options`, with bytes that are not of its type, or
+    ///   with more than 64 MiB or 100 nested others.
     @inlinable public func jsonString(
         options: JSONEncodingOptions = JSONEncodingOptions()
     ) throws(MessageError) -> String {
@@ -29,8 +29,8 @@ extension Message {
     /// Reads a message from JSON.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
-    /// - Throws: `MessageError`, when the text is not JSON, or not of this message: an unknown or repeated key, a value
-    ///   of the wrong kind or out of the field's range. The error says where.
+    /// - Throws: `MessageError`, if the text is not JSON, or not of this message: an unknown or repeated key, a value
+    ///   of the wrong kind or out of the field's range. The error tells the place.
     @inlinable public init(
         jsonString: String,
         partial: Bool = false,
@@ -74,7 +74,7 @@ extension Message {
         try printed(messages, options, start: "[", separator: ",", end: "]") { [UInt8]($0) }
     }
 
-    /// The messages as JSON lines: each in a line of its own, every line ended.
+    /// The messages as JSON lines: each on its own line, which ends with a line break.
     public static func jsonLines(
         from messages: some Collection<Self>,
         options: JSONEncodingOptions = JSONEncodingOptions()
@@ -137,8 +137,8 @@ extension Message {
         }
     }
 
-    /// Reads JSON lines, or any other messages in JSON that stand one behind the other. Throws as
-    /// ``init(jsonString:partial:options:)`` does.
+    /// Reads JSON lines, or any other sequence of messages in JSON. Throws as ``init(jsonString:partial:options:)``
+    /// does.
     public static func array(
         fromJSONLines text: String,
         partial: Bool = false,
@@ -156,7 +156,7 @@ extension Message {
 
 // MARK: - Printing
 
-/// The same for every type of message.
+/// The implementation for every type of message.
 @usableFromInline func jsonText(
     of message: UnsafeRawPointer,
     as table: UnsafePointer<_MessageTable>,
@@ -181,9 +181,9 @@ extension Message {
     }
 }
 
-/// JSON that is being printed.
+/// JSON during printing.
 private struct JSONText: ~Copyable {
-    /// Most messages fit, and it is the most that Swift takes from the stack for a temporary buffer.
+    /// Most messages fit. It is also the most that Swift allocates on the stack for a temporary buffer.
     private static let stackByteCount = 1_024
 
     private var text = LifelineText()
@@ -200,9 +200,9 @@ private struct JSONText: ~Copyable {
         lifeline_text_destroy(&text)
     }
 
-    /// What `result` makes of the text that `body` prints.
+    /// Returns the result of `result` for the text that `body` prints.
     ///
-    /// - Parameter body: returns false when something cannot be printed.
+    /// - Parameter body: returns false if something cannot be printed.
     static func printed<Result>(
         _ options: JSONEncodingOptions,
         _ body: (inout JSONText) -> Bool,
@@ -232,7 +232,7 @@ private struct JSONText: ~Copyable {
 // MARK: - Parsing
 
 extension _MessageStorage {
-    /// The same for every type of message.
+    /// The implementation for every type of message.
     @usableFromInline static func parse(
         json bytes: UnsafeRawBufferPointer,
         as table: UnsafePointer<_MessageTable>,
@@ -244,7 +244,7 @@ extension _MessageStorage {
     }
 }
 
-/// Reads messages from JSON, one after the other.
+/// Reads messages from JSON, one after another.
 private struct JSONReader {
     private let bytes: UnsafeRawBufferPointer
     private let table: UnsafePointer<_MessageTable>
@@ -257,9 +257,9 @@ private struct JSONReader {
         self.table = table
     }
 
-    /// What `body` reads, which has to be all of the text.
+    /// Returns what `body` reads, which must be all of the text.
     ///
-    /// - Parameter table: that of the messages.
+    /// - Parameter table: the table of the messages.
     static func read<Result>(
         _ bytes: UnsafeRawBufferPointer,
         as table: UnsafePointer<_MessageTable>,
@@ -272,7 +272,7 @@ private struct JSONReader {
             if !reader.isAtEnd { throw reader.error(LIFELINE_SYNTAX) }
             return result
         } catch {
-            // Strings are checked when they are read, and elsewhere there is only ASCII: so it was not looked at first.
+            // Strings are checked when they are read, and everything else is ASCII. So this check was not made before.
             if lifeline_json_is_utf8(bytes.baseAddress, bytes.count) { throw error }
             throw JSONReader(bytes, as: table).error(LIFELINE_INVALID_UTF8)
         }
@@ -298,7 +298,7 @@ private struct JSONReader {
         var offset = offset
         var budget = budget ?? _MessageStorage.byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
         defer { (self.offset, self.budget) = (offset, budget) }
-        // Names and punctuation take nothing, but structs take about as much. The size of one of many is unknown.
+        // Names and punctuation take no memory, but structs take about as much. The size of one of many is unknown.
         let expected = isOneOfMany ? 64 : min(bytes.count, 4_096)
         return try _MessageStorage.created(as: table, expecting: expected, in: .json, within: &budget) {
             arena,
@@ -310,7 +310,7 @@ private struct JSONReader {
         }
     }
 
-    /// Whether nothing but space is left.
+    /// Whether only spaces are left.
     var isAtEnd: Bool {
         mutating get {
             skipSpace()

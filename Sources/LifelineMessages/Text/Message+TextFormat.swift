@@ -4,8 +4,9 @@ public import CLifelineMessages
 extension Message {
     /// The message in protobuf's text format, for reading and logging.
     ///
-    /// Fields stand in the order of their numbers, and map entries in that of their keys. Whatever a terminal obeys is
-    /// escaped. Where something cannot be printed, as it is nested more than 1,000 deep, a comment says so.
+    /// Fields are in the order of their numbers, and map entries in the order of their keys. Control characters for
+    /// terminals are escaped. If something cannot be printed because it is nested more than 1,000 deep, a comment tells
+    /// that.
     public func textFormatString(options: TextFormatEncodingOptions = TextFormatEncodingOptions()) -> String {
         defer { extendLifetime(self) }
         return textFormat(of: _message.fields, as: Self._table, options)
@@ -19,8 +20,8 @@ extension Message {
     /// Reads a message from text format.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
-    /// - Throws: `MessageError`, when the text is not text format, or not of this message: an unknown field, one that
-    ///   is set twice, a value of the wrong kind or out of the field's range. The error says where.
+    /// - Throws: `MessageError`, if the text is not text format, or not of this message: an unknown field, one that is
+    ///   set twice, a value of the wrong kind or out of the field's range. The error tells the place.
     @inlinable public init(
         textFormatString text: String,
         partial: Bool = false,
@@ -38,12 +39,12 @@ extension Message {
 
 /// How messages are written in text format.
 public struct TextFormatEncodingOptions: Sendable {
-    /// Whether all stands in one line. By default each field has its own.
+    /// Whether to print everything on one line. By default, each field has its own.
     public var printInOneLine = false
-    /// Whether unknown fields are printed, by their numbers: as far as can be told from the encoding, which is not what
-    /// they were written as. True by default.
+    /// Whether unknown fields are printed, with their numbers and a form that the encoding allows. The types they were
+    /// written with are not known. True by default.
     public var printUnknownFields = true
-    /// The types of messages that are printed in full where a `google.protobuf.Any` holds them.
+    /// The types of messages to print in full in a `google.protobuf.Any`.
     public var types: MessageRegistry
 
     /// Makes options with the default values.
@@ -56,13 +57,12 @@ public struct TextFormatEncodingOptions: Sendable {
 
 /// How messages are read from text format, and limits on it.
 public struct TextFormatDecodingOptions: Sendable {
-    /// How many messages may stand inside each other; more is an error. 100 by default. Values above 1,000 count as
-    /// 1,000.
+    /// How many messages may be nested; more is an error. 100 by default. Values above 1,000 count as 1,000.
     public var maximumDepth = 100
     /// Bytes that the message may take beyond three times the input and a constant; more is an error. 64 MiB by
     /// default, as in ``DecodingOptions``.
     public var memoryLimit = 64 << 20
-    /// Whether fields that the message does not have, and extensions, are passed over. They are errors by default.
+    /// Whether to skip fields that the message does not have, and extensions. They are errors by default.
     public var ignoreUnknownFields = false
     /// The types of messages that a `google.protobuf.Any` may hold in full.
     public var types: MessageRegistry
@@ -91,7 +91,7 @@ func textFormat(
             write_double: { writeShortest($0, to: $1) },
             write_float: { writeShortest($0, to: $1) },
             types: types,
-            // As deep as decoding goes at most: what was decoded can be printed.
+            // The highest limit of decoding: everything that was decoded can be printed.
             maximum_depth: 1_000,
             in_one_line: options.printInOneLine,
             unknown_fields: options.printUnknownFields
@@ -105,9 +105,9 @@ func textFormat(
 }
 
 extension String {
-    /// A quoted literal of text format, on one line. Text keeps its letters; whatever a terminal obeys, ends the line
-    /// or changes the order in which it is read, is escaped in octal, byte by byte, as every parser of text format
-    /// reads it.
+    /// A quoted literal of text format, on one line. Text keeps its letters. Characters that control a terminal, end
+    /// the line or change the direction of reading are escaped in octal, byte by byte, which every parser of text
+    /// format reads.
     package var textFormatLiteral: String {
         var (string, text) = (self, LifelineText())
         lifeline_text_init(&text, nil, 0)
@@ -127,7 +127,7 @@ extension _MessageStorage {
     ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
         var budget = byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
-        // About half of text is names and punctuation, which take nothing.
+        // About half of text is names and punctuation, which take no memory.
         return try created(as: table, expecting: min(bytes.count / 2, 4_096), in: .text, within: &budget) {
             arena,
             message,
@@ -143,9 +143,9 @@ extension _MessageStorage {
         }
     }
 
-    /// How many bytes the messages may take that text of so many bytes stands for.
+    /// How many bytes the messages in a text of this length may take.
     static func byteBudget(forTextOf byteCount: Int, limit: Int) -> Int {
-        // No sum overflows, and nobody has so much memory.
+        // The sum does not overflow, and no machine has so much memory.
         min(max(0, limit), 1 << 40) + 3 * byteCount + 4_096
     }
 
@@ -153,7 +153,7 @@ extension _MessageStorage {
     ///
     /// - Parameters:
     ///   - byteCount: how many bytes the message probably takes beside its struct.
-    ///   - budget: how many it may take; is lowered by what it does.
+    ///   - budget: how many bytes it may take. Is lowered by the bytes it takes.
     static func created(
         as table: UnsafePointer<_MessageTable>,
         expecting byteCount: Int,

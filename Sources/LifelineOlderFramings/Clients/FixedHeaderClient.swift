@@ -3,18 +3,18 @@ public import LifelineCore
 internal import LifelineMessages
 public import Logging
 
-/// A client that asks servers of the framing with fixed headers.
+/// A client for servers of the framing with fixed headers.
 ///
 ///     try await withFixedHeaderClient(to: endpoint) { client in
 ///         let reply = try await client.request(url: 0x500, content: question)
 ///         for try await push in client.pushes { print(push.url, push.content) }
 ///     }
 ///
-/// Requests may be answered in any order. The `url` of a push says what it is about.
+/// Requests may be answered in any order. The `url` of a push is its subject.
 public typealias FixedHeaderClient = RequestClient<FixedHeaderResponse, FixedHeaderRequest>
 
 extension RequestClient where Received == FixedHeaderResponse, Sent == FixedHeaderRequest {
-    /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
+    /// Makes a client that does nothing until it is run. Deadlines are checked from then on.
     public convenience init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration = ClientConfiguration(),
@@ -24,14 +24,14 @@ extension RequestClient where Received == FixedHeaderResponse, Sent == FixedHead
         self.init(.fixedHeader, to: endpoint, configuration: configuration, requests: requests, logger: logger)
     }
 
-    /// Asks, and waits for the answer.
+    /// Makes a request, and waits for the answer.
     ///
-    /// Without a connection it waits for one, until its deadline. Cancelling the task gives the request up.
+    /// Without a connection it waits for one, until its deadline. Cancelling the task gives up the request.
     ///
     /// - Parameters:
-    ///   - url: what is asked for: any number but 1.
-    ///   - timeout: how long it may take, from now on. Default: 30 s. Values below 0 count as 0, those over 365 days as
-    ///     365 days.
+    ///   - url: the subject of the request: any number but 1.
+    ///   - timeout: the time that the request may take, from now on. Default: 30 s. Values below 0 count as 0, those
+    ///     over 365 days as 365 days.
     /// - Throws: `RequestError` `timedOut`, `cancelled`, `connectionLost`, `tooManyInFlight` or `notSent`.
     public nonisolated(nonsending) func request(
         url: UInt32,
@@ -44,10 +44,10 @@ extension RequestClient where Received == FixedHeaderResponse, Sent == FixedHead
         }
     }
 
-    /// Tells the server something, without an answer.
+    /// Sends a notification to the server, without an answer.
     ///
-    /// - Parameter number: what it is about, 2 to 0x400.
-    /// - Throws: what `Client.send` throws; `messageRefused` for any other number.
+    /// - Parameter number: the subject, 2 to 0x400.
+    /// - Throws: as `Client.send` does; `messageRefused` for any other number.
     @discardableResult
     public nonisolated(nonsending) func notify(
         _ number: UInt32,

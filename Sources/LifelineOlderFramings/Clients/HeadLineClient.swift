@@ -3,22 +3,22 @@ public import LifelineCore
 internal import LifelineMessages
 public import Logging
 
-/// A client that asks servers of the framing with head lines.
+/// A client for servers of the framing with head lines.
 ///
 ///     try await withHeadLineClient(to: endpoint) { client in
 ///         let reply = try await client.request(type: "echo", content: question)
 ///         for try await push in client.pushes { print(push.type, push.content) }
 ///     }
 ///
-/// Requests are answered in the order in which they were written. Answers say nothing of what they answer but their
-/// type: what comes in is the first request's answer when it is of the type that this expects, and a push otherwise. A
-/// request that timed out or was cancelled after it was written keeps its place until its answer comes, which is
-/// dropped and counted. A server that leaves a request unanswered for good therefore holds up those behind it;
-/// `reconnect()` helps. What expects no answer is for `notify`.
+/// Requests are answered in the order in which they were written. Answers only carry their type, and no request number:
+/// a received message is the first request's answer if it has the expected type, and a push otherwise. A request that
+/// timed out or was cancelled after it was written keeps its place until its answer comes, which is dropped and
+/// counted. So a server that never answers a request blocks the following ones; `reconnect()` helps. Use `notify` for
+/// messages without an answer.
 public typealias HeadLineClient = RequestClient<HeadLineMessage, HeadLineMessage>
 
 extension RequestClient where Received == HeadLineMessage, Sent == HeadLineMessage {
-    /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
+    /// Makes a client that does nothing until it is run. Deadlines are checked from then on.
     public convenience init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration = ClientConfiguration(),
@@ -28,15 +28,15 @@ extension RequestClient where Received == HeadLineMessage, Sent == HeadLineMessa
         self.init(.headLine, to: endpoint, configuration: configuration, requests: requests, logger: logger)
     }
 
-    /// Asks, and waits for the answer.
+    /// Makes a request, and waits for the answer.
     ///
-    /// Without a connection it waits for one, until its deadline. Cancelling the task gives the request up.
+    /// Without a connection it waits for one, until its deadline. Cancelling the task gives up the request.
     ///
     /// - Parameters:
-    ///   - type: what is asked for.
-    ///   - answerType: the type of the answer. Default: nil, the request's own.
-    ///   - timeout: how long it may take, from now on. Default: 30 s. Values below 0 count as 0, those over 365 days as
-    ///     365 days.
+    ///   - type: the type of the request.
+    ///   - answerType: the type of the answer. Default: nil, the request's type.
+    ///   - timeout: the time that the request may take, from now on. Default: 30 s. Values below 0 count as 0, those
+    ///     over 365 days as 365 days.
     /// - Throws: `RequestError` `timedOut`, `cancelled`, `connectionLost`, `tooManyInFlight` or `notSent`.
     public nonisolated(nonsending) func request(
         type: String,
@@ -49,8 +49,8 @@ extension RequestClient where Received == HeadLineMessage, Sent == HeadLineMessa
         }
     }
 
-    /// Asks, and takes whatever comes next for the answer: for servers that answer with types one cannot foresee, and
-    /// push nothing.
+    /// Makes a request, and takes the next message of any type as the answer: for servers that answer with
+    /// unpredictable types, and send no pushes.
     ///
     /// - Throws: as `request(type:content:answerType:timeout:)`.
     public nonisolated(nonsending) func requestAnything(
@@ -61,9 +61,9 @@ extension RequestClient where Received == HeadLineMessage, Sent == HeadLineMessa
         try await ask(timeout: timeout) { HeadLineMessage(type: type, content: content, tag: $0) }
     }
 
-    /// Tells the server something, without an answer.
+    /// Sends a notification to the server, without an answer.
     ///
-    /// - Throws: what `Client.send` throws.
+    /// - Throws: as `Client.send` does.
     @discardableResult
     public nonisolated(nonsending) func notify(
         type: String,

@@ -6,16 +6,16 @@ internal import LifelineTransport
 package import Logging
 public import ServiceLifecycle
 
-/// A client that asks servers of an older framing, over a connection that stays alive, as `Client` does: a
-/// `FixedHeaderClient` or a `HeadLineClient`.
+/// A client for servers of an older framing, over a connection that stays alive, like `Client`: a `FixedHeaderClient`
+/// or a `HeadLineClient`.
 ///
-/// **Requests** end once each: with the answer, or with a `RequestError`. They may be made by any number of tasks at
-/// once. An answer that comes after its request has ended is dropped and counted.
+/// **Requests** end once each: with the answer, or with a `RequestError`. Any number of tasks may make them at once. An
+/// answer that comes after its request has ended is dropped and counted.
 ///
-/// **Back-pressure.** Answers go straight to the tasks that asked, and never wait behind pushes; the number of requests
-/// bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`; when more wait, the
-/// connection is not read until some are taken, so that nothing is lost, and no answers come meanwhile. A program
-/// without use for pushes says so in `RequestConfiguration.takesPushes`.
+/// **Back-pressure.** Answers go straight to the waiting tasks, and never wait behind pushes; the number of requests
+/// bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`. When more wait, the
+/// connection is not read until some are taken: no push is lost, but no answers come meanwhile. A program that does not
+/// use pushes sets `RequestConfiguration.takesPushes` to false.
 public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMessage>: Service {
     let client: Client<Received, Sent>
     let exchange: RequestExchange<Received>
@@ -38,7 +38,7 @@ public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMess
             configuration: requests,
             clock: environment.clock
         )
-        // Without a heartbeat's messages, heartbeats that a server sends by itself would be pushes.
+        // Without heartbeat messages, heartbeats that a server sends by itself would be pushes.
         var heartbeat = framing.heartbeat
         if !requests.sendsHeartbeats { heartbeat?.ping = nil }
         client = Client(
@@ -52,10 +52,10 @@ public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMess
         )
     }
 
-    /// Asks, and waits for the answer.
+    /// Makes a request, and waits for the answer.
     ///
     /// - Parameters:
-    ///   - answerType: the type of the answer, where answers have types; nil: any.
+    ///   - answerType: the type of the answer, if answers have types; nil for any.
     ///   - reserved: a serial that the request must not have.
     ///   - message: makes the request with a serial.
     nonisolated(nonsending) func ask(
@@ -70,25 +70,25 @@ public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMess
         }
     }
 
-    /// The messages that answer no request, over all connections, in order. For one task at a time.
+    /// The messages that answer no request, over all connections, in order. Only one task at a time may iterate.
     public var pushes: ClientMessages<Received> { client.messages }
 
     /// The counts of requests, answers and pushes so far.
     public var statistics: RequestStatistics { exchange.statistics }
 
-    /// Where it connects to.
+    /// The endpoint that the client connects to.
     public var endpoint: Endpoint { client.endpoint }
 
-    /// Where the connection stands.
+    /// The state of the connection.
     public var state: ConnectionState { client.state }
 
-    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    /// Every step of the connection, for any number of subscribers. Each subscriber begins with the newest step.
     public var events: ClientEvents { client.events }
 
     /// The last 100 steps, the oldest first.
     public var history: [ClientEvent] { client.history }
 
-    /// Connects, and keeps connected, as `Client.run()` does. When it returns, the requests that are left have failed.
+    /// Connects, and keeps connected, as `Client.run()` does. When it returns, all remaining requests have failed.
     public func run() async throws {
         try client.start()
         try await exchange.run { try await client.runToEnd() }
@@ -97,7 +97,7 @@ public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMess
     /// Makes a new connection at once, as `Client.reconnect()` does.
     public func reconnect() { client.reconnect() }
 
-    /// Closes, as `Client.close()` does. Requests that wait for their answers fail with `connectionLost`.
+    /// Closes the client, as `Client.close()` does. Requests that wait for their answers fail with `connectionLost`.
     public func close() async { await client.close() }
 
     /// Runs the client, and `body` with it.
@@ -112,12 +112,12 @@ public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMess
     }
 }
 
-/// How the requests of a framing are answered.
+/// The rules of a framing for answers to requests.
 package struct RequestFraming<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     let framing: OlderFraming
-    /// Whether answers come in the order of the requests. Otherwise they carry serials.
+    /// Whether answers come in the order of the requests; if not, they carry serials.
     let answersInOrder: Bool
     let heartbeat: HeartbeatMessages<Received, Sent>?
-    /// Returns what a message says of the request that it answers.
+    /// Returns a message's facts about the request that it answers.
     let head: @Sendable (Received) -> AnswerHead
 }

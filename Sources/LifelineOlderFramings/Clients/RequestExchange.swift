@@ -4,10 +4,10 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// The requests of one client, from being asked to their end. `RequestStateMachine` decides, under one lock; who waits
-/// is woken after it.
+/// The requests of one client, from their beginning to their end. `RequestStateMachine` decides, under one lock;
+/// waiting tasks are resumed after it is released.
 ///
-/// Messages come in, and requests are reported as written, on the loop of the connection of that time; requests begin
+/// Messages are received, and requests are reported as written, on the loop of the present connection; requests begin
 /// and end in any task.
 final class RequestExchange<Message: Sendable>: Sendable {
     typealias ConnectionID = ClientMachine.ConnectionID
@@ -19,7 +19,7 @@ final class RequestExchange<Message: Sendable>: Sendable {
     private let timerBell = Doorbell()
     private let machine: NIOLockedValueBox<Machine>
 
-    /// - Parameter head: returns what a message says of the request that it answers.
+    /// - Parameter head: returns a message's facts about the request that it answers.
     init(
         _ matching: AnswerMatching,
         head: @escaping @Sendable (Message) -> AnswerHead,
@@ -48,9 +48,9 @@ final class RequestExchange<Message: Sendable>: Sendable {
         }
     }
 
-    // MARK: The side of who asks
+    // MARK: The caller's side
 
-    /// Asks, and waits for the answer.
+    /// Makes a request, and waits for the answer.
     ///
     /// - Parameters:
     ///   - reserved: a serial that the request must not have.
@@ -76,7 +76,7 @@ final class RequestExchange<Message: Sendable>: Sendable {
                     }
                 }
                 let result = await answer.waitUninterrupted()
-                // A send that still waits for a connection, or for room.
+                // Cancels a send that still waits for a connection, or for room.
                 group.cancelAll()
                 return result
             }
@@ -112,7 +112,7 @@ final class RequestExchange<Message: Sendable>: Sendable {
 
     // MARK: Running
 
-    /// Ends requests at their deadlines while `body` runs, and those that are left after it.
+    /// Ends requests at their deadlines while `body` runs, and the remaining ones after it.
     nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async throws -> Void) async throws {
         async let _: Void = timerBell.runTimer(by: clock) {
             machine.withLockedValue { $0.timerWillBeSet() }
@@ -125,7 +125,7 @@ final class RequestExchange<Message: Sendable>: Sendable {
     }
 }
 
-// What a connection tells, on its loop.
+// Events of a connection, on its loop.
 extension RequestExchange: MessageIntake, RequestObserver {
     func connectionBegan() { machine.withLockedValue { $0.connectionBegan() } }
 

@@ -1,30 +1,31 @@
 package import LifelineCore
 
-/// A head in the form in which it stands before the content in Lifeline's own frames: between the layer that speaks an
-/// older framing and who uses the connection, and never on the wire.
+/// A head in the form that precedes the content in Lifeline's own frames. This form exists between the layer of an
+/// older framing and the connection's user, and never on the wire.
 package protocol CarriedHead: Sendable {
-    /// The most bytes of the form. The frame limit, which is that of the content, does not count them.
+    /// The most bytes of the form. The frame limit, which applies to the content, does not count them.
     static var maximumCarriedLength: Int { get }
-    /// The bytes of the form.
+    /// The number of bytes of the form.
     var carriedLength: Int { get }
-    /// The bytes of the form at the start of a frame's payload; all of the payload when it has no whole one.
+    /// Returns the number of bytes of the form at the start of a frame's payload; all of the payload when it has no
+    /// whole form.
     static func carriedLength(in payload: UnsafeRawBufferPointer) -> Int
     /// Writes the form to `destination`, which has room for it.
     ///
     /// - Parameter tag: the number of the request that this frame makes; 0 for none.
     func writeCarried(tag: UInt32, into destination: UnsafeMutableRawBufferPointer)
-    /// Reads the form from the start of a frame's payload; nil when it is none.
+    /// Reads the form from the start of a frame's payload; nil when it is malformed.
     static func carried(in payload: UnsafeRawBufferPointer) -> (head: Self, tag: UInt32, length: Int)?
 }
 
 /// Lifeline's own frames with such heads.
 package enum CarriedFrame {
-    /// The most bytes that a content may have, so that any frame with it can say its length.
+    /// The most bytes of a content, so that the length of any frame with it fits into a prefix.
     package static let maximumContentLength = Int(UInt32.max) - HeadLine.maximumCarriedLength
 
-    /// A whole frame, prefix included.
+    /// Returns a whole frame, prefix included.
     ///
-    /// - Throws: `FramingError` `payloadTooLarge`, when a prefix cannot say its length.
+    /// - Throws: `FramingError` `payloadTooLarge`, when its length does not fit into a prefix.
     package static func bytes(
         head: some CarriedHead,
         tag: UInt32 = 0,
@@ -44,7 +45,7 @@ package enum CarriedFrame {
         }
     }
 
-    /// Where the next frame's payload stands in bytes that hold whole frames; nil when they hold none.
+    /// Returns the range of the next frame's payload in bytes of whole frames; nil when there is none.
     package static func nextPayload(in bytes: UnsafeRawBufferPointer, from offset: Int) -> Range<Int>? {
         guard case .value(let length, let prefixLength) = Varint.decode(bytes, at: offset) else { return nil }
         let start = offset + prefixLength
@@ -81,7 +82,7 @@ extension CarriedHead where Self: FixedHeaderFields {
     }
 }
 
-/// The tag, the length of the type in 16 bits, and the type.
+/// The form: the tag, the length of the type in 16 bits, and the type.
 extension HeadLine: CarriedHead {
     private static var beforeType: Int { 6 }
     package static var maximumCarriedLength: Int { beforeType + HeadLineFraming.maximumHeadLength }
@@ -95,7 +96,7 @@ extension HeadLine: CarriedHead {
 
     package func writeCarried(tag: UInt32, into destination: UnsafeMutableRawBufferPointer) {
         destination.storeBigEndian(tag, at: 0)
-        // A type that fits into a head line is shorter by far.
+        // A type that fits into a head line is far shorter.
         destination.storeBytes(of: UInt16(clamping: type.utf8.count).bigEndian, toByteOffset: 4, as: UInt16.self)
         UnsafeMutableRawBufferPointer(rebasing: destination[Self.beforeType...]).copyBytes(from: type.utf8)
     }

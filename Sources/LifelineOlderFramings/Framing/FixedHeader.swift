@@ -1,16 +1,16 @@
 package import LifelineCore
 
-/// The heads of the framing by fixed headers, and the numbers that urls and serials share.
+/// The heads of the framing with fixed headers, and the numbers that urls and serials share.
 ///
-/// A url is the number of what is asked for or told; a serial says which question an answer belongs to. All fields are
-/// unsigned, of 32 bits, the most significant byte first. The client writes requests:
+/// A url is the number of a subject; a serial identifies the request of an answer. All fields are unsigned numbers of
+/// 32 bits, with the most significant byte first. The client writes requests:
 ///
 ///      0        4        8        12
 ///     ├────────┼────────┼────────┼──────────
 ///     │ url    │ serial │ length │ content …        length bytes
 ///     └────────┴────────┴────────┴──────────
 ///
-/// and the server writes responses, whatever it has to say:
+/// and the server writes only responses:
 ///
 ///      0        4        8        12       16
 ///     ├────────┼────────┼────────┼────────┼──────────
@@ -35,102 +35,102 @@ package import LifelineCore
 ///     00 00 00 01  00 00 04 02  00 00 00 00
 ///     00 00 00 01  00 00 00 00  00 00 04 02  00 00 00 00
 ///
-/// Three rules keep a frame from being taken for another:
-/// - Our requests never have their urls for serials. So to our client a serial that is the url always means a push,
-///   even of a peer whose pushes have higher numbers. Other clients count through them all: to our server, what is over
-///   0x400 is a request with any serial, and is answered with that.
-/// - The url 1 is looked at first: the serial of a ping need not differ from those of requests.
-/// - Only the client asks and only the server answers. A heartbeat in response form is never answered, so that two
-///   peers cannot answer each other for ever. A client that pings with the serial 1 gets its pong. Which ping a pong
-///   answers makes no difference to who asked: any byte that comes is the sign of life, and a pong late by one is no
-///   worse.
+/// Three rules prevent a frame from being mistaken for another:
+/// - Requests of Lifeline's client never have their url as the serial. So for this client a serial equal to the url
+///   always means a push, even from a peer whose pushes have higher numbers. Other clients use all numbers: for
+///   Lifeline's server, a url above 0x400 is a request with any serial, and is answered with that serial.
+/// - The url 1 is checked first: the serial of a ping need not differ from those of requests.
+/// - Only the client makes requests, and only the server answers. A heartbeat in response form is never answered, so
+///   that two peers cannot answer each other for ever. A client that pings with the serial 1 gets its pong. It does not
+///   matter which ping a pong answers: any received byte is a sign of life, and a pong for an earlier ping is as good.
 package enum FixedHeader {
     /// The url of pings and their answers.
     package static let heartbeatURL: UInt32 = 1
-    /// The numbers that notifications and pushes are sent with.
+    /// The numbers of notifications and pushes.
     package static let notifications: ClosedRange<UInt32> = 2...0x400
     /// The highest number of a notification.
     package static let lastNotification = notifications.upperBound
-    /// What requests count through, again and again. 0xFFFFFFFF is never used.
+    /// The serials of requests, used in order, again and again. 0xFFFFFFFF is never used.
     package static let serials: ClosedRange<UInt32> = 0x401...0xFFFF_FFFE
 
-    /// The acknowledgement number of the ping with a number that `Heartbeat` gave: as the serials go, 0x401 for 1.
+    /// Returns the acknowledgement number for a ping's number of `Heartbeat`: in the order of serials, 0x401 for 1.
     package static func serial(ofPing number: UInt64) -> UInt32 {
-        // 1 subtracted with wrap-around, for 0, which no ping has.
+        // Subtracts 1 with wrap-around, for 0, which no ping has.
         serials.lowerBound + UInt32(truncatingIfNeeded: (number &- 1) % UInt64(serials.count))
     }
 }
 
-/// The head of a frame, without the length of the content behind it.
+/// The head of a frame, without the length of the content.
 package protocol FixedHeaderFields: Sendable, Hashable {
-    /// Bytes that the fields take.
+    /// The number of bytes of the fields.
     static var byteCount: Int { get }
     /// Reads the fields from the start of `bytes`, which has them all.
     init(_ bytes: UnsafeRawBufferPointer)
     /// Writes the fields to `destination`, which has room for them.
     func write(into destination: UnsafeMutableRawBufferPointer)
-    /// Throws `invalidHead` when a peer would take the frame for another than what it is.
+    /// Throws `invalidHead` when a peer would mistake the frame for another kind.
     func checkSendable() throws(FramingError)
 }
 
 extension FixedHeader {
-    /// What a client sends.
+    /// The head of a client's frame.
     package struct Request: FixedHeaderFields {
-        /// What is asked for.
+        /// The subject.
         package var url: UInt32
-        /// Which request this is.
+        /// The serial of the request.
         package var serial: UInt32
 
-        /// Makes the head of a request; of a notification when the serial is the url.
+        /// Makes the head of a request, or of a notification if the serial is the url.
         package init(url: UInt32, serial: UInt32) {
             self.url = url
             self.serial = serial
         }
 
-        /// What a request means to the server.
+        /// The meaning of a request for the server.
         package enum Meaning: Equatable, Sendable {
-            /// A question: answer it.
+            /// A request: answer it.
             case request
             /// A notification, which expects no answer.
             case notification
-            /// A question for a sign of life: answer it.
+            /// A request for a sign of life: answer it.
             case ping
         }
 
-        /// What it means to the server.
+        /// The meaning for the server.
         package var meaning: Meaning {
             if url == heartbeatURL { return .ping }
             return serial == url && url <= lastNotification ? .notification : .request
         }
     }
 
-    /// What a server sends.
+    /// The head of a server's frame.
     package struct Response: FixedHeaderFields {
-        /// What was asked for, or what is told.
+        /// The subject of the request, or of a push.
         package var url: UInt32
-        /// How it went. What the values mean is the application's.
+        /// The status. The application defines the values.
         package var status: UInt32
-        /// Which request this answers; the url when it answers none.
+        /// The serial of the answered request; the url if there is none.
         package var serial: UInt32
 
-        /// Makes the head of a response; of a push when the serial is the url.
+        /// Makes the head of a response, or of a push if the serial is the url.
         package init(url: UInt32, status: UInt32 = 0, serial: UInt32) {
             self.url = url
             self.status = status
             self.serial = serial
         }
 
-        /// What a response means to the client.
+        /// The meaning of a response for the client.
         package enum Meaning: Equatable, Sendable {
             /// The answer to the request with the response's serial, if there is one.
             case response
-            /// Nobody asked for it.
+            /// A message without a request.
             case push
-            /// The answer to the ping with the response's serial, or a heartbeat nobody asked for. Not to be answered.
+            /// The answer to the ping with the response's serial, or a heartbeat without a ping. It must not be
+            /// answered.
             case heartbeat
         }
 
-        /// What it means to the client.
+        /// The meaning for the client.
         package var meaning: Meaning {
             if url == heartbeatURL { return .heartbeat }
             return serial == url ? .push : .response
@@ -179,13 +179,13 @@ extension FixedHeader.Response {
     }
 
     package func checkSendable() throws(FramingError) {
-        // A response has the serial that the client chose, whatever that is; one over 0x400 may be the url.
+        // A response has the serial that the client chose, which may be any number; above 0x400 it may equal the url.
         if serial == url, url == 0 { try FixedHeader.checkNotification(url) }
     }
 }
 
 extension FixedHeader {
-    /// Throws `invalidHead` when a number is none of a notification, or of a push.
+    /// Throws `invalidHead` when a number is not valid for notifications and pushes.
     package static func checkNotification(_ number: UInt32) throws(FramingError) {
         guard notifications.contains(number) else {
             throw .invalidHead(

@@ -1,11 +1,11 @@
 package import LifelineCore
 
-/// Frames with a header of fixed big-endian fields. `FixedHeader` says what they are, and draws them.
+/// Frames with a header of fixed big-endian fields. `FixedHeader` describes and draws them.
 package struct FixedHeaderFraming<InboundHead: FixedHeaderFields, OutboundHead: FixedHeaderFields>: HeadedFraming {
-    /// The most bytes that a content may have, either way, header excluded.
+    /// The most bytes of a content in either direction, header excluded.
     package let maximumContentLength: Int
 
-    /// Makes a framing. A limit below 0 counts as 0, one that no header can declare as 2³²−1.
+    /// Makes a framing. A limit below 0 counts as 0, one that a header cannot declare as 2³²−1.
     package init(maximumContentLength: Int) {
         self.maximumContentLength = FrameDecoder.clamped(maximumContentLength)
     }

@@ -1,8 +1,8 @@
 internal import LifelineCore
 
-/// What a head line says of its frame besides the length of the content.
+/// The content of a head line, besides the length of the frame's content.
 package struct HeadLine: Sendable, Hashable {
-    /// What the content is: the application's to say.
+    /// The type of the content, which the application defines.
     package var type: String
 
     /// Makes the head of a frame.
@@ -17,7 +17,7 @@ extension HeadLine {
     private static let beforeSize: StaticString = #"","size":"#
     private static let afterSize: StaticString = "}\r\n"
 
-    /// The bytes that `write` writes.
+    /// Returns the number of bytes that `write` writes.
     func writtenLength(contentLength: Int) -> Int {
         let fixed = Self.beforeType.utf8CodeUnitCount + Self.beforeSize.utf8CodeUnitCount
         let digits = "\(contentLength)".utf8.count + Self.afterSize.utf8CodeUnitCount
@@ -34,8 +34,8 @@ extension HeadLine {
         writer.write(Self.afterSize)
     }
 
-    /// What must be escaped: quotation mark, reverse solidus, and what is below the space. Text beyond ASCII stays as
-    /// it is.
+    /// Returns the length of an escaped byte. Quotation marks, reverse solidi, and bytes below the space must be
+    /// escaped. Text beyond ASCII stays unchanged.
     private static func escapedLength(of byte: UInt8) -> Int {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): 2

@@ -1,24 +1,23 @@
 package import LifelineCore
 
-/// Frames with a head line: a JSON object with a `type` and a `size`, CRLF, then `size` bytes of content. The same both
-/// ways:
+/// Frames with a head line: a JSON object with a `type` and a `size`, CRLF, then `size` bytes of content. Both
+/// directions have the same form:
 ///
 ///     {"type":"greeting","size":5}\r\n
 ///     hello
 ///
-/// What a head may be, strictly:
+/// The strict rules for a head:
 /// - One JSON object by RFC 8259, in valid UTF-8 without a byte order mark, at most 4 KiB with its CRLF. Space and tab
-///   may stand where JSON has white space. A line feed only ends the head, so that no byte of it is ever looked for
-///   twice.
+///   are allowed where JSON has white space. A line feed only ends the head, so no byte of it is searched twice.
 /// - `type` is a string, `size` a number of decimal digits, or a string of them, without sign, point, exponent or
-///   leading zeros. Both must be there.
-/// - Other members are checked and skipped: nothing here has a use for them. Their values may be nested 32 deep.
-/// - No two members have the same name, whichever way it is escaped. (Within skipped values this is not checked.)
-/// - Strings with half a surrogate pair are refused: they are no text.
+///   leading zeros. Both are required.
+/// - Other members are checked and skipped, because they are not used here. Their values may be nested 32 deep.
+/// - No two members have the same name, in any escaped form. (Within skipped values this is not checked.)
+/// - Strings with half a surrogate pair are refused, because they are not text.
 ///
-/// The head says nothing of which request a frame answers: that follows from the order, see `AnswerMatching`.
+/// The head does not identify the request that a frame answers. That follows from the order, see `AnswerMatching`.
 package struct HeadLineFraming: HeadedFraming {
-    /// The most bytes that a content may have, either way, head excluded.
+    /// The most bytes of a content in either direction, head excluded.
     package let maximumContentLength: Int
 
     /// Makes a framing. A limit below 0 counts as 0, one over 2³²−1 as that, as for the other framings.
@@ -32,7 +31,7 @@ package struct HeadLineFraming: HeadedFraming {
         in bytes: UnsafeRawBufferPointer,
         scanned: Int
     ) throws(FramingError) -> HeadStep<HeadLine> {
-        // At once, rather than after 4 KiB, when the peer speaks something else.
+        // Fail at once, rather than after 4 KiB, when the peer uses another protocol.
         if scanned == 0, let first = bytes.first, first != UInt8(ascii: "{"), !HeadLineReader.isSpace(first) {
             throw .malformedHead("there is no JSON object", at: 0)
         }

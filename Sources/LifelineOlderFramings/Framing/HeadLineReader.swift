@@ -1,9 +1,9 @@
 internal import LifelineCore
 
-/// Reads the JSON object of a head line, strictly: `HeadLineFraming` says what it accepts. One pass, in linear time,
-/// and the stack is bounded.
+/// Reads the JSON object of a head line, by the strict rules of `HeadLineFraming`. It takes one pass, linear time, and
+/// a bounded stack.
 struct HeadLineReader {
-    /// How deep the values of members that are skipped may be nested: more than any head has, and little stack.
+    /// The deepest nesting of skipped members' values: more than any head has, and little stack.
     static let maximumDepth = 32
 
     private let bytes: UnsafeRawBufferPointer
@@ -16,7 +16,7 @@ struct HeadLineReader {
 
     static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
-    /// Reads the whole line. A size that no `Int` holds is the greatest `Int`.
+    /// Reads the whole line. A size that does not fit into an `Int` becomes the greatest `Int`.
     mutating func read() throws(FramingError) -> (type: String, size: Int) {
         try checkUTF8()
         var type: String?
@@ -35,7 +35,7 @@ struct HeadLineReader {
                 case Self.typeName where type == nil: type = String(decoding: try readString(), as: UTF8.self)
                 case Self.sizeName where size == nil: size = try readSize()
                 default:
-                    // Bytes, as equal strings need not be the same name.
+                    // Compares bytes, because equal strings need not be the same name.
                     guard name != Self.typeName, name != Self.sizeName, otherNames.insert(name).inserted else {
                         throw .malformedHead("a member comes twice", at: start)
                     }
@@ -81,7 +81,7 @@ extension HeadLineReader {
         if !take(character) { throw failure(reason) }
     }
 
-    /// The colon behind a name, and the space around it.
+    /// Reads the colon after a name, and the space around it.
     private mutating func readColon() throws(FramingError) {
         skipSpace()
         try expect(":", or: "no colon follows a name")
@@ -99,7 +99,7 @@ extension HeadLineReader {
 
 // Values.
 extension HeadLineReader {
-    /// A number, or a string of the same digits.
+    /// Reads a number, or a string with its digits.
     private mutating func readSize() throws(FramingError) -> Int {
         let start = offset
         let reason = "the size is not a whole number of bytes, without sign, exponent and leading zeros"
@@ -130,7 +130,7 @@ extension HeadLineReader {
         return size
     }
 
-    /// A string, as UTF-8.
+    /// Reads a string, as UTF-8.
     private mutating func readString() throws(FramingError) -> [UInt8] {
         try expect("\"", or: "a string is expected")
         var text: [UInt8] = []
@@ -152,7 +152,7 @@ extension HeadLineReader {
         throw failure("a string does not end")
     }
 
-    /// What stands behind a reverse solidus.
+    /// Reads the characters after a reverse solidus.
     private mutating func readEscape() throws(FramingError) -> Unicode.Scalar {
         guard let byte = current else { throw failure("a string does not end") }
         let scalar: Unicode.Scalar
@@ -172,7 +172,7 @@ extension HeadLineReader {
         return scalar
     }
 
-    /// The four digits behind `\u`, and the second half of a surrogate pair when they are the first.
+    /// Reads the four digits after `\u`, and the second half of a surrogate pair if they are the first.
     private mutating func readEscapedScalar() throws(FramingError) -> Unicode.Scalar {
         let first = try readFourDigits()
         if let scalar = Unicode.Scalar(first) { return scalar }
@@ -180,7 +180,7 @@ extension HeadLineReader {
             throw failure("a surrogate stands alone")
         }
         let second = try readFourDigits()
-        // Ten bits of each half, above what one code unit holds.
+        // Ten bits of each half, above the range of one code unit.
         let value = 0x1_0000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF))
         guard UTF16.isTrailSurrogate(second), let scalar = Unicode.Scalar(value) else {
             throw failure("a surrogate stands alone")
@@ -207,7 +207,7 @@ extension HeadLineReader {
     }
 }
 
-// Values that nothing here has a use for. They must be JSON nevertheless.
+// Unused values, which must be JSON nevertheless.
 extension HeadLineReader {
     private mutating func skipValue(depth: Int) throws(FramingError) {
         guard let byte = current else { throw failure("a value is expected") }
@@ -222,7 +222,7 @@ extension HeadLineReader {
         }
     }
 
-    /// The elements of an array, or the members of an object, which have names.
+    /// Skips the elements of an array, or the members of an object, which have names.
     private mutating func skipMembers(until end: Unicode.Scalar, depth: Int) throws(FramingError) {
         guard depth <= Self.maximumDepth else { throw failure("values are nested over \(Self.maximumDepth) deep") }
         offset += 1

@@ -2,13 +2,13 @@ package import LifelineCore
 
 /// Joins the chunks of a byte stream into frames of a framing with heads.
 ///
-/// A content that lies whole in a chunk is handed on in place, even if its head straddled. What straddles is copied,
-/// each of its bytes once, and moved again only when its buffer doubles; of a head that straddled, what the chunk that
-/// completed it has behind it may be copied once in vain, up to the longest head. That is a constant number of moves a
+/// A content that is whole in a chunk is passed on in place, even if its head straddled chunks. A straddling part is
+/// copied, each of its bytes once, and moved again only when its buffer doubles. After a straddling head, following
+/// bytes of the chunk may be copied once in vain, up to the longest head. That is a constant number of moves for each
 /// byte, however small the chunks.
 ///
-/// The memory held is at most `2 × bytes received of the straddling part + FrameAssembler.minimumCapacity`, plus what
-/// the allocator rounds up to, whatever a head declares; between frames it is none.
+/// The memory held is at most `2 × bytes received of the straddling part + FrameAssembler.minimumCapacity`, plus the
+/// allocator's rounding, whatever a head declares. Between frames no memory is held.
 package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
     private struct Pending {
         let head: Framing.InboundHead
@@ -16,13 +16,13 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         let contentLength: Int
     }
 
-    /// How to find heads.
+    /// The framing, which finds heads.
     package let framing: Framing
-    /// The frame whose head is complete, and which waits for its content.
+    /// The frame that has a complete head, and waits for its content.
     private var pending: Pending?
     /// The start of a head, or of the content of `pending`.
     private var partial: [UInt8] = []
-    /// At least so many bytes are missing in the head in `partial`.
+    /// The least number of bytes that are missing in the head in `partial`.
     private var missingInHead = 0
     private var failure: FramingError?
 
@@ -31,13 +31,13 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         self.framing = framing
     }
 
-    /// Bytes of memory that the straddling frame takes up now.
+    /// The bytes of memory that the straddling frame takes up now.
     package var heldByteCount: Int { partial.capacity }
 
-    /// Hands every frame that `chunk` completes to `sink`, in order.
+    /// Passes every frame that `chunk` completes to `sink`, in order.
     ///
-    /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
-    ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
+    /// - Throws: `FramingError` when the stream has no valid frame at a place, after the frames before it were passed
+    ///   on, and from then on at every call. Also the sink's errors, after which the stream must be given up.
     package mutating func receive(
         _ chunk: UnsafeRawBufferPointer,
         into sink: inout some HeadedFrameSink<Framing.InboundHead>
@@ -58,7 +58,7 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
 
     /// Checks that the stream may end here.
     ///
-    /// - Throws: `FramingError` `truncatedFrame` inside a frame, or why the stream was no longer one of frames.
+    /// - Throws: `FramingError` `truncatedFrame` inside a frame, or the earlier error of the stream.
     package func finish() throws(FramingError) {
         if let failure { throw failure }
         if let pending {
@@ -68,7 +68,7 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         if !partial.isEmpty { throw .truncatedFrame(received: partial.count, missing: missingInHead) }
     }
 
-    /// Goes on with the head that earlier chunks began, or begins one. Returns what follows it in the chunk.
+    /// Continues the head that earlier chunks began, or begins one. Returns the bytes after it in the chunk.
     private mutating func completeHead(from chunk: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer {
         var rest = chunk
         guard pending == nil else { return rest }
@@ -77,7 +77,7 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
             return rest
         }
         let scanned = partial.count
-        // Where the head ends is not known yet, only where it must have ended.
+        // The end of the head is not known yet, only the latest possible end.
         keep(chunk.prefix(Framing.maximumHeadLength - scanned), of: Framing.maximumHeadLength)
         let step = try partial.withUnsafeBytes { try framing.decodeHead(in: $0, scanned: scanned) }
         switch step {
@@ -91,7 +91,7 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         }
     }
 
-    /// Takes a head off the front of `rest`, or all of it when the head is not complete.
+    /// Removes a head from the front of `rest`, or all bytes when the head is not complete.
     private mutating func findHead(in rest: inout UnsafeRawBufferPointer) throws(FramingError) {
         pending = nil
         guard !rest.isEmpty else { return }
@@ -105,8 +105,8 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         }
     }
 
-    /// Hands a frame on whose content is complete with the front of `rest`. Keeps all of `rest` and returns false when
-    /// it is not.
+    /// Passes on a frame whose content is complete with the front of `rest`. If it is not, keeps all of `rest` and
+    /// returns false.
     private mutating func deliver(
         _ frame: Pending,
         from rest: inout UnsafeRawBufferPointer,
@@ -129,11 +129,11 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         return true
     }
 
-    /// Adds to the part that straddles, which has at most `longest` bytes when it is complete.
+    /// Adds to the straddling part, which has at most `longest` bytes when it is complete.
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, of longest: Int) {
         let count = partial.count + bytes.count
         if count > partial.capacity {
-            // Twice what has come rather than what was declared, and no more than is needed.
+            // Twice the received length, not the declared one, and no more than is needed.
             partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, longest)))
         }
         partial.append(contentsOf: bytes)

@@ -2,18 +2,18 @@ internal import LifelineCore
 internal import LifelineTransport
 package import NIOCore
 
-/// Learns which requests were written, on the connection's loop: before the peer can answer them, and in their order on
-/// the wire.
+/// Is informed of written requests on the connection's loop, before the peer can answer them, and in their order on the
+/// wire.
 package protocol RequestObserver: Sendable {
-    /// The request with this tag is being written.
+    /// Notes that the request with this tag is being written.
     func wroteRequest(tag: UInt32)
 }
 
-/// Speaks an older framing to the peer, above all other layers: its frames become Lifeline's own (`CarriedFrame`), and
+/// The layer of an older framing, above all other layers. It converts its frames to Lifeline's own (`CarriedFrame`) and
 /// back, so that queues, back-pressure, heartbeats and closing are the same for every framing.
 ///
-/// Its handler is the only one outside of the transport: a generic handler is specialized for its framings only in the
-/// module that has them.
+/// Its handler is the only one outside of the transport, because a generic handler is specialized for its framings only
+/// in their module.
 package struct HeadedFramingLayer<Framing: HeadedFraming>: ChannelLayer
 where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     private let framing: Framing
@@ -24,7 +24,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
         self.observer = observer
     }
 
-    /// There is none, so that nothing is ever said of it.
+    /// The layer has no handshake, so this name is never used.
     package var handshakeName: String { "the framing" }
 
     package func add(to channel: any Channel) -> EventLoopFuture<Void> {
@@ -35,9 +35,10 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     }
 }
 
-/// Translates; `HeadedFrameAssembler` and the framing decide.
+/// The layer's handler. It only translates; `HeadedFrameAssembler` and the framing decide.
 ///
-/// What a read completes goes up together, and a read that completes nothing as no bytes: that is a sign of life.
+/// The frames that a read completes are passed on together. A read that completes none passes on no bytes, which counts
+/// as a sign of life.
 final class HeadedFramingHandler<Framing: HeadedFraming>: ChannelDuplexHandler
 where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     typealias InboundIn = ByteBuffer
@@ -47,7 +48,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
 
     private var assembler: HeadedFrameAssembler<Framing>
     private let observer: (any RequestObserver)?
-    /// What comes is no stream of frames any more; it is dropped.
+    /// Whether the stream has failed: later bytes are dropped.
     private var hasFailed = false
 
     init(_ framing: Framing, observer: (any RequestObserver)?) {
@@ -58,10 +59,10 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // No frames any more, and a sign of life.
+        // No more frames, but a sign of life.
         if hasFailed { return context.fireChannelRead(wrapInboundOut(ByteBuffer())) }
         let bytes = unwrapInboundIn(data)
-        // Our form of a frame is shorter than the wire's, so that this grows only for what came in earlier reads.
+        // Lifeline's form of a frame is shorter than the wire form, so this only grows for bytes of earlier reads.
         var sink = Sink(frames: context.channel.allocator.buffer(capacity: bytes.readableBytes))
         let result = Result { try bytes.withUnsafeReadableBytes { try assembler.receive($0, into: &sink) } }
         context.fireChannelRead(wrapInboundOut(sink.frames))
@@ -73,7 +74,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
 
         mutating func receive(head: Framing.InboundHead, content: UnsafeRawBufferPointer) throws {
             let headLength = head.carriedLength
-            // The framing's limit is one that a prefix can say.
+            // The framing's limit fits into a prefix.
             let length = UInt64(headLength + content.count)
             let prefixLength = Varint.encodedLength(of: length)
             frames.writeWithUnsafeMutableBytes(minimumWritableBytes: prefixLength + headLength) { room in
@@ -107,7 +108,7 @@ where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
         do {
             try frames.withUnsafeReadableBytes { try encode($0, into: &wire) }
         } catch {
-            // Never: who makes messages has checked them.
+            // This never happens, because messages are checked when they are made.
             promise?.fail(error)
             return
         }

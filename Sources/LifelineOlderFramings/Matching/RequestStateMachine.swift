@@ -1,43 +1,43 @@
 package import Lifeline
 package import LifelineCore
 
-/// The requests of one client over all its connections, from being begun to their ends. Knows no channel, no lock, no
-/// task and no clock. `RequestTable` keeps the waiters, `AnswerMatching` tells which request a message answers.
+/// The requests of one client over all its connections, from their beginning to their end. It uses no channel, lock,
+/// task or clock. `RequestTable` keeps the waiters, `AnswerMatching` finds the request that a message answers.
 ///
-/// Each request ends exactly once: with its answer, or with a `RequestError`. It goes the way begun, accepted (a
-/// connection will write it), written; the last two may be told in either order, as they come from different threads. A
-/// connection that is lost takes along what it had accepted or written. What no connection has accepted goes over the
-/// next one.
+/// Each request ends exactly once: with its answer, or with a `RequestError`. It is first begun, then accepted (a
+/// connection will write it), then written; the last two may be reported in either order, because they come from
+/// different threads. Requests that a lost connection had accepted or written are lost with it. Requests that no
+/// connection has accepted go over the next one.
 ///
-/// Between `connectionBegan` and the end of its input, a connection brings answers.
+/// Between `connectionBegan` and the end of its input, a connection may deliver answers.
 package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & Sendable>: Sendable {
-    /// The number of a request: ascending, never used again.
+    /// The ascending number of a request, which is never used again.
     package typealias ID = RequestTable<Waiter>.ID
 
     private var table: RequestTable<Waiter>
     private var matching: AnswerMatching
     private let takesPushes: Bool
-    /// The serials of requests that no connection has taken yet, as far as is known.
+    /// The serials of requests that no connection has accepted yet, as far as is known.
     private var unsent: Set<UInt32> = []
-    /// Whether a connection is read: answers may come.
+    /// Whether a connection is read, so that answers may come.
     private var isReceiving = false
-    /// Why the last one is not read any more.
+    /// The reason why the last connection is no longer read.
     private var cause: ConnectionError?
-    /// The last connection that is over; those before it are, too.
+    /// The last connection that is over; earlier ones are over, too.
     private var closedConnection: ConnectionID?
-    /// What the driver's timer is set to; nil: to nothing.
+    /// The deadline that the driver's timer is set to, if any.
     private var armedDeadline: MonotonicTime?
-    /// Why nothing can be begun any more.
+    /// The reason why no more requests can begin.
     private var closeReason: ConnectionError?
-    /// Pushes that were dropped because nobody takes them.
+    /// The number of pushes that were dropped because they are not taken.
     package private(set) var droppedPushCount = 0
 
     /// Makes a machine without requests.
     ///
     /// - Parameters:
-    ///   - maximumCount: how many requests may wait for their answers, places that the matching holds included. A limit
+    ///   - maximumCount: the most requests that may wait for their answers, including places in the matching. A limit
     ///     below 1 counts as 1.
-    ///   - takesPushes: whether pushes are for anybody.
+    ///   - takesPushes: whether pushes are taken.
     package init(
         _ matching: AnswerMatching,
         maximumCount: Int,
@@ -49,37 +49,37 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
         table = RequestTable(maximumCount: maximumCount, serials: serials)
     }
 
-    /// Requests that wait for their answers.
+    /// The number of requests that wait for their answers.
     package var waitingCount: Int { table.count }
-    /// Answers to requests that had ended.
+    /// The number of answers to requests that had ended.
     package var lateAnswerCount: Int { table.lateResponseCount }
-    /// Answers to requests that nobody had made.
+    /// The number of answers to unknown requests.
     package var unknownAnswerCount: Int { table.unknownResponseCount }
 
     /// A request that has ended without its answer.
     package struct Ended: Sendable {
-        /// What waited for the answer: hand it the error.
+        /// The waiter for the answer: resume it with the error.
         package let waiter: Waiter
-        /// Why there is none.
+        /// The reason why there is no answer.
         package let error: RequestError
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// What to do for a request that has begun.
+    /// The steps for a request that has begun.
     package struct BeginAction: Equatable, Sendable {
         /// The request's number.
         package let id: ID
         /// Send it with this serial.
         package let serial: UInt32
-        /// Set the timer: `timerWillBeSet()` tells to when.
+        /// Whether to set the timer, to the time that `timerWillBeSet()` returns.
         package let setsTimer: Bool
     }
 
-    /// Somebody asks.
+    /// Begins a request.
     ///
     /// - Parameters:
-    ///   - answerType: the type of the answer, where answers have types; nil: any.
+    ///   - answerType: the type of the answer, if answers have types; nil for any.
     ///   - reserved: a serial that the request must not have.
     /// - Throws: `RequestError` `tooManyInFlight`, or `notSent` after `closed`; then the waiter is not kept.
     package mutating func began(
@@ -89,7 +89,7 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
         avoiding reserved: UInt32? = nil
     ) throws(RequestError) -> BeginAction {
         if let closeReason { throw .notSent(closeReason) }
-        // Places that nobody waits at are held by a peer that does not answer, or by sends on their way: they count.
+        // Places without a waiter, of unanswered requests or of sends on their way, also count.
         guard max(unsent.count, matching.heldCount) < table.maximumCount else {
             throw .tooManyInFlight(limit: table.maximumCount)
         }
@@ -107,9 +107,9 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
         return true
     }
 
-    /// A connection has accepted the request: maybe one that is over by now.
+    /// Notes that a connection, which may be over by now, has accepted the request.
     ///
-    /// - Parameter connection: which one; nil: that is not known.
+    /// - Parameter connection: the connection; nil if unknown.
     package mutating func accepted(_ id: ID, by connection: ConnectionID?) -> Ended? {
         let serial = RequestTable<Waiter>.serial(of: id)
         unsent.remove(serial)
@@ -118,24 +118,24 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
         return end(id, .connectionLost(cause))
     }
 
-    /// No connection has accepted the request, and none will.
+    /// Notes that no connection has accepted the request, and none will.
     package mutating func sendFailed(_ id: ID, _ reason: any Error) -> Ended? {
         let serial = RequestTable<Waiter>.serial(of: id)
         unsent.remove(serial)
         matching.gaveUp(serial: serial)
-        // Who waits for room, or for a connection, learns of being cancelled at the same time as who asked.
+        // The send, which waits for room or a connection, is cancelled at the same time as its request.
         if reason is CancellationError { return end(id, .cancelled) }
-        // The timer of who sends may be a little ahead of this one.
+        // The sender's timer may be a little ahead of this one.
         let isLate = (reason as? ConnectionError)?.code == .sendTimedOut
         return end(id, isLate ? .timedOut : .notSent(reason))
     }
 
-    /// Whoever asked gives it up.
+    /// Cancels a request for its caller.
     package mutating func cancelled(_ id: ID) -> Ended? {
         end(id, .cancelled)
     }
 
-    /// The client is closed for good, with all that waits. What no connection has taken was not sent.
+    /// Closes the machine, and ends all waiting requests. Those that no connection has accepted were not sent.
     package mutating func closed(_ reason: ConnectionError) -> [Ended] {
         closeReason = reason
         let lost = loseSent(reason)
@@ -150,43 +150,43 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
 
     // MARK: Time
 
-    /// The driver sets its timer. Returns to when; nil: to nothing.
+    /// Notes that the driver sets its timer. Returns the time to set, if any.
     package mutating func timerWillBeSet() -> MonotonicTime? {
         armedDeadline = table.nextDeadline
         return armedDeadline
     }
 
-    /// The timer has come, or was woken; calling it early does no harm.
+    /// Handles the timer; calling this early does no harm.
     package mutating func timerFired(now: MonotonicTime) -> [Ended] {
         table.timerFired(now: now).map { Ended(waiter: $0.waiter, error: .timedOut) }
     }
 
     // MARK: The connection
 
-    /// A connection begins; the one before has ended.
+    /// Notes that a connection begins; the one before has ended.
     package mutating func connectionBegan() {
         isReceiving = true
     }
 
-    /// A request is being written, after those before it.
+    /// Notes that a request is being written, after earlier ones.
     package mutating func wrote(serial: UInt32) -> [Ended] {
         unsent.remove(serial)
         matching.wrote(serial: serial)
-        // The peer has ended its side, and this one still writes what it had accepted.
+        // The peer has ended its side, while this side still writes accepted requests.
         return isReceiving ? [] : loseSent(cause)
     }
 
-    /// What to do with a message that came in.
+    /// The handling of a received message.
     package enum ReceivedAction: Sendable {
-        /// Hand it to who waits for it.
+        /// Pass it to its waiter.
         case answer(Waiter)
         /// Drop it: it was counted.
         case drop
-        /// It is a push: hand it on.
+        /// It is a push: pass it on.
         case push
     }
 
-    /// A message came in.
+    /// Receives a message.
     package mutating func received(_ head: AnswerHead) -> ReceivedAction {
         guard let serial = matching.received(head) else {
             if takesPushes { return .push }
@@ -198,7 +198,7 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
         return .answer(waiter)
     }
 
-    /// No more messages come on this connection: told before its close.
+    /// Notes that no more messages come on this connection. Called before its close.
     package mutating func inputEnded(_ end: InputEndReason) -> [Ended] {
         isReceiving = false
         switch end {
@@ -206,20 +206,21 @@ package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & 
             cause = reason
             return loseSent(reason)
         case .failed(let reason):
-            // It takes messages yet, for a moment; who asks again shall not ask it. Its close ends what waits.
+            // The connection still accepts messages for a moment, but a repeated request must not use it. Its close
+            // ends the waiting requests.
             cause = reason
             return []
         }
     }
 
-    /// A connection, or an attempt to make it, is over.
+    /// Notes that a connection, or an attempt to make it, is over.
     package mutating func connectionClosed(_ id: ConnectionID) -> [Ended] {
         isReceiving = false
         closedConnection = id
         return loseSent(cause)
     }
 
-    /// No answers come any more to what was sent. What no connection has taken goes over the next one.
+    /// Ends sent requests, for which no more answers come. Those that no connection has accepted go over the next one.
     private mutating func loseSent(_ cause: ConnectionError?) -> [Ended] {
         matching.connectionLost(keeping: unsent)
         let lost = table.connectionLost { unsent.contains(RequestTable<Waiter>.serial(of: $0)) }

@@ -1,24 +1,24 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// A frame of the framing with fixed headers as a client sends it: `url`, `serial` and the content's length as
-/// big-endian numbers of 32 bits, and the content.
+/// A client's frame of the framing with fixed headers: `url`, `serial` and the content's length as big-endian numbers
+/// of 32 bits, and the content.
 ///
-/// A connection, client or server that sends this type and receives `FixedHeaderResponse`, or the other way round,
-/// speaks that framing to its peer, over every kind of endpoint. With any other type on the other side, it is refused
+/// A connection, client or server that sends this type and receives `FixedHeaderResponse`, or the other way round, uses
+/// that framing with its peer, over every kind of endpoint. With any other type for the other direction, it is refused
 /// with `invalidConfiguration`. `FixedHeaderClient` numbers requests and finds their answers.
 public struct FixedHeaderRequest: Sendable, Hashable {
-    /// What is asked for; 1 is the heartbeat, and up to 0x400 are notifications.
+    /// The subject of the request; 1 is the heartbeat, and numbers up to 0x400 are notifications.
     public var url: UInt32
 
-    /// Which request this is: 0x401 to 0xFFFFFFFE, and not the url. The url, when it is a notification, which is not
-    /// answered.
+    /// The serial of the request: 0x401 to 0xFFFFFFFE, and not the url. For a notification, which is not answered, it
+    /// is the url.
     public var serial: UInt32
 
-    /// What goes with it. At most `ConnectionConfiguration.maximumFrameLength` bytes.
+    /// The content. At most `ConnectionConfiguration.maximumFrameLength` bytes.
     public var content: [UInt8]
 
-    /// Makes a request; with the url for a serial, a notification.
+    /// Makes a request, or a notification if the serial is the url.
     public init(url: UInt32, serial: UInt32, content: [UInt8] = []) {
         self.url = url
         self.serial = serial
@@ -28,9 +28,9 @@ public struct FixedHeaderRequest: Sendable, Hashable {
     /// Whether the client does not expect an answer.
     public var isNotification: Bool { head.meaning == .notification }
 
-    /// The answer to this request.
+    /// Makes the answer to this request.
     ///
-    /// - Parameter status: how it went. What the values mean is the application's.
+    /// - Parameter status: the status. The application defines the values.
     public func response(status: UInt32 = 0, content: [UInt8] = []) -> FixedHeaderResponse {
         FixedHeaderResponse(url: url, status: status, serial: serial, content: content)
     }
@@ -39,9 +39,9 @@ public struct FixedHeaderRequest: Sendable, Hashable {
 }
 
 extension FixedHeaderRequest: DelimitedMessage {
-    /// Takes the fields and the content.
+    /// Reads the fields and the content.
     ///
-    /// - Throws: `MessageError` when there are none.
+    /// - Throws: `MessageError` when the fields are missing.
     public init(
         serializedBytes: UnsafeRawBufferPointer,
         partial: Bool = false,
@@ -51,9 +51,9 @@ extension FixedHeaderRequest: DelimitedMessage {
         self.init(url: head.url, serial: head.serial, content: [UInt8](serializedBytes.dropFirst(length)))
     }
 
-    /// Calls `body` with the fields and the content behind their length.
+    /// Calls `body` with the length, the fields and the content.
     ///
-    /// - Throws: `FramingError` when the numbers say something else than what is meant to a peer.
+    /// - Throws: `FramingError` when the numbers would have another meaning for a peer.
     public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result

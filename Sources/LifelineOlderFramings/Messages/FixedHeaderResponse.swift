@@ -1,19 +1,19 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// A frame of the framing with fixed headers as a server sends it, whatever it has to say: `url`, `status`, `serial`
-/// and the content's length as big-endian numbers of 32 bits, and the content. See `FixedHeaderRequest`.
+/// A server's frame of the framing with fixed headers: `url`, `status`, `serial` and the content's length as big-endian
+/// numbers of 32 bits, and the content. See `FixedHeaderRequest`.
 public struct FixedHeaderResponse: Sendable, Hashable {
-    /// What was asked for, or what is told.
+    /// The subject of the request, or of a push.
     public var url: UInt32
 
-    /// How it went. What the values mean is the application's.
+    /// The status. The application defines the values.
     public var status: UInt32
 
-    /// Which request this answers; the url, when it answers none.
+    /// The serial of the answered request; the url if there is none.
     public var serial: UInt32
 
-    /// What goes with it. At most `ConnectionConfiguration.maximumFrameLength` bytes.
+    /// The content. At most `ConnectionConfiguration.maximumFrameLength` bytes.
     public var content: [UInt8]
 
     /// Makes a response; `FixedHeaderRequest.response(status:content:)` makes the one to a request.
@@ -24,25 +24,25 @@ public struct FixedHeaderResponse: Sendable, Hashable {
         self.content = content
     }
 
-    /// Something that nobody asked for.
+    /// Makes a push, which answers no request.
     ///
-    /// - Parameter number: what it is about, 2 to 0x400.
+    /// - Parameter number: the subject, 2 to 0x400.
     /// - Throws: `FramingError` `invalidHead` for any other number.
     public static func push(_ number: UInt32, content: [UInt8] = []) throws(FramingError) -> FixedHeaderResponse {
         try FixedHeader.checkNotification(number)
         return FixedHeaderResponse(url: number, serial: number, content: content)
     }
 
-    /// Whether nobody asked for it, as our clients see it: its serial is its url.
+    /// Whether Lifeline's clients treat the response as a push: its serial is its url.
     public var isPush: Bool { head.meaning == .push }
 
     var head: FixedHeader.Response { FixedHeader.Response(url: url, status: status, serial: serial) }
 }
 
 extension FixedHeaderResponse: DelimitedMessage {
-    /// Takes the fields and the content.
+    /// Reads the fields and the content.
     ///
-    /// - Throws: `MessageError` when there are none.
+    /// - Throws: `MessageError` when the fields are missing.
     public init(
         serializedBytes: UnsafeRawBufferPointer,
         partial: Bool = false,
@@ -53,9 +53,9 @@ extension FixedHeaderResponse: DelimitedMessage {
         self.init(url: head.url, status: head.status, serial: head.serial, content: content)
     }
 
-    /// Calls `body` with the fields and the content behind their length.
+    /// Calls `body` with the length, the fields and the content.
     ///
-    /// - Throws: `FramingError` when the numbers say something else than what is meant to a peer.
+    /// - Throws: `FramingError` when the numbers would have another meaning for a peer.
     public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result

@@ -3,14 +3,14 @@ public import LifelineMessages
 
 /// A frame of the framing with head lines: a JSON object with `type` and `size`, CRLF, and `size` bytes of content.
 ///
-/// A connection, client or server that sends and receives this type speaks that framing to its peer, over every kind of
-/// endpoint. With any other type on the other side, it is refused with `invalidConfiguration`. `HeadLineClient` finds
-/// the answers to requests.
+/// A connection, client or server that sends and receives this type uses that framing with its peer, over every kind of
+/// endpoint. With any other type for the other direction, it is refused with `invalidConfiguration`. `HeadLineClient`
+/// finds the answers to requests.
 public struct HeadLineMessage: Sendable, Hashable {
-    /// What the content is: the application's to say. It must fit into a head line of 4 KiB.
+    /// The type of the content, which the application defines. It must fit into a head line of 4 KiB.
     public var type: String
 
-    /// What goes with it. At most `ConnectionConfiguration.maximumFrameLength` bytes.
+    /// The content. At most `ConnectionConfiguration.maximumFrameLength` bytes.
     public var content: [UInt8]
 
     /// The number of the request that this makes, for the framing's layer. 0 for none. It is not on the wire.
@@ -40,9 +40,9 @@ public struct HeadLineMessage: Sendable, Hashable {
 }
 
 extension HeadLineMessage: DelimitedMessage {
-    /// Takes the type and the content.
+    /// Reads the type and the content.
     ///
-    /// - Throws: `MessageError` when there are none.
+    /// - Throws: `MessageError` when they are missing.
     public init(
         serializedBytes: UnsafeRawBufferPointer,
         partial: Bool = false,
@@ -52,7 +52,7 @@ extension HeadLineMessage: DelimitedMessage {
         self.init(type: head.type, content: [UInt8](serializedBytes.dropFirst(length)))
     }
 
-    /// Calls `body` with the type and the content behind their length.
+    /// Calls `body` with the length, the type and the content.
     ///
     /// - Throws: `FramingError` when the type does not fit into a head line.
     public func withDelimitedBytes<Result>(
@@ -60,7 +60,7 @@ extension HeadLineMessage: DelimitedMessage {
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
         let head = HeadLine(type: type)
-        // The content's limit is the configuration's, and checked by whoever sends this.
+        // The content's limit is in the configuration, and checked by the sender.
         let framing = HeadLineFraming(maximumContentLength: CarriedFrame.maximumContentLength)
         _ = try framing.headLength(of: head, contentLength: content.count)
         return try CarriedFrame.bytes(head: head, tag: tag, content: content).withUnsafeBytes(body)

@@ -3,7 +3,7 @@ package import LifelineCore
 package import LifelineMessages
 internal import LifelineTransport
 
-/// A framing that two types of messages are carried by.
+/// A framing for two types of messages.
 enum OlderFraming {
     case fixedHeaderClient, fixedHeaderServer, headLine
 
@@ -19,7 +19,7 @@ enum OlderFraming {
 
     /// The framing for connections.
     ///
-    /// - Parameter observer: learns which requests are written.
+    /// - Parameter observer: is informed of written requests.
     func messageFraming(observer: (any RequestObserver)?) -> MessageFraming {
         switch self {
         case .fixedHeaderClient:
@@ -81,7 +81,7 @@ extension ConnectionError {
     fileprivate static func typesThatDoNotMatch(receiving: Any.Type, sending: Any.Type) -> ConnectionError {
         ConnectionError(
             code: .invalidConfiguration,
-            message: "No framing has \(receiving) for what is received and \(sending) for what is sent. "
+            message: "No framing receives \(receiving) and sends \(sending). "
                 + "A client receives FixedHeaderResponse and sends FixedHeaderRequest, a server the other way round; "
                 + "with head lines, both do both with HeadLineMessage."
         )

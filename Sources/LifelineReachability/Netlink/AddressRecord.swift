@@ -4,7 +4,7 @@ internal import CLifelineNetlink
 package struct AddressRecord: Hashable, Sendable {
     package var interface: Int32
     package var address: IPAddress
-    /// The kernel's `RT_SCOPE_…`: how far away the address is valid.
+    /// The kernel's `RT_SCOPE_…`, the scope in which the address is valid.
     package var scope: UInt8
     /// The kernel's `IFA_F_…`.
     package var flags: UInt32
@@ -13,7 +13,7 @@ package struct AddressRecord: Hashable, Sendable {
         (self.interface, self.address, self.scope, self.flags) = (interface, address, scope, flags)
     }
 
-    /// Whether it is valid beyond the link, and may be used now.
+    /// Whether the address is valid beyond the link, and may be used now.
     package var isUsable: Bool {
         let isPending = flags & UInt32(IFA_F_TENTATIVE) != 0 && flags & UInt32(IFA_F_OPTIMISTIC) == 0
         return scope < UInt8(RT_SCOPE_LINK.rawValue) && !address.isLinkLocal && !address.isLoopback && !isPending
@@ -22,7 +22,7 @@ package struct AddressRecord: Hashable, Sendable {
 }
 
 extension AddressRecord {
-    /// Nil for protocols other than IPv4 and IPv6, and for an address that is none.
+    /// Reads an address; nil for protocols other than IPv4 and IPv6, and without an address.
     package init?(payload: RawSpan) throws(NetlinkError) {
         guard let header = payload.loadNetlink(ifaddrmsg.self) else {
             throw .truncatedPayload(type: UInt16(RTM_NEWADDR))
@@ -35,12 +35,12 @@ extension AddressRecord {
             switch Int(type) {
             case IFA_ADDRESS: address = try value.netlinkAddress(version, ofAttribute: type)
             case IFA_LOCAL: local = try value.netlinkAddress(version, ofAttribute: type)
-            // All of them, where the header has eight bits only.
+            // All flags; the header has only eight bits of them.
             case IFA_FLAGS: flags = try value.netlinkNumber(UInt32.self, ofAttribute: type)
             default: break
             }
         }
-        // On a point-to-point link IFA_ADDRESS is the other end's.
+        // On a point-to-point link IFA_ADDRESS is that of the other end.
         guard let own = local ?? address else { return nil }
         self.init(
             interface: Int32(bitPattern: header.ifa_index),

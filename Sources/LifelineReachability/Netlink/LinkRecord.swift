@@ -6,13 +6,13 @@ package struct LinkRecord: Hashable, Sendable {
     package var name: String
     /// The kernel's `IFF_…`.
     package var flags: UInt32
-    /// RFC 2863's state, the kernel's `IF_OPER_…`; 0, unknown, where the message has none.
+    /// RFC 2863's state, the kernel's `IF_OPER_…`; 0 (unknown) if the message has none.
     package var operationalState: UInt8
     /// The kernel's `ARPHRD_…`.
     package var hardwareType: UInt16
-    /// What a virtual interface is (`IFLA_INFO_KIND`): `veth`, `bridge`, `wireguard`, …
+    /// The kind of a virtual interface (`IFLA_INFO_KIND`): `veth`, `bridge`, `wireguard`, …
     package var kind: String?
-    /// The bridge, or the like, that it is a port of (`IFLA_MASTER`).
+    /// The bridge, or similar interface, that this one is a port of (`IFLA_MASTER`).
     package var master: Int32?
 
     package init(
@@ -76,6 +76,6 @@ extension LinkRecord {
 
     /// The kernel's IFNAMSIZ, without the NUL.
     private static let longestName = 15
-    /// The kernel's MODULE_NAME_LEN, which bounds it.
+    /// The kernel's MODULE_NAME_LEN, which bounds the kind.
     private static let longestKind = 56
 }

@@ -1,14 +1,14 @@
-/// Why bytes are no netlink message of the kind that they claim to be.
+/// The reason why bytes are not a valid netlink message of their kind.
 package enum NetlinkError: Error, Hashable, Sendable {
     /// Fewer bytes than a message's header are left.
     case truncatedHeader
-    /// A message's length is below that of its header, or over what was received.
+    /// A message's length is below that of its header, or above the received bytes.
     case invalidMessageLength(UInt32)
     /// A message is shorter than the structure that its type begins with.
     case truncatedPayload(type: UInt16)
-    /// An attribute's length is below that of its header, or over what the message holds.
+    /// An attribute's length is below that of its header, or above the rest of the message.
     case invalidAttributeLength(UInt16)
-    /// An attribute that has a fixed size has another one, or a text is too long.
+    /// An attribute with a fixed size has another size, or a text is too long.
     case invalidAttribute(type: UInt16)
     /// A link has no name.
     case missingName(index: Int32)

@@ -1,15 +1,15 @@
 internal import CLifelineNetlink
 
-/// A question to the kernel, as it goes over the socket.
+/// A request to the kernel, in the form for the socket.
 package struct NetlinkRequest: Hashable, Sendable {
     package let bytes: [UInt8]
 
-    /// Asks for everything of a kind.
+    /// Requests everything of a kind.
     package static func dump(_ subject: NetworkDump.Subject, sequence: UInt32) -> NetlinkRequest {
         let flags = UInt16(NLM_F_REQUEST | NLM_F_DUMP)
         switch subject {
         case .links:
-            // Without the counters, which are most of the answer.
+            // Without the counters, which are the largest part of the answer.
             let filter = UInt32(RTEXT_FILTER_SKIP_STATS)
             let attribute = Self.attribute(UInt16(IFLA_EXT_MASK), withUnsafeBytes(of: filter) { Array($0) })
             return NetlinkRequest(UInt16(RTM_GETLINK), flags, sequence, ifinfomsg(), attribute)
@@ -19,9 +19,9 @@ package struct NetlinkRequest: Hashable, Sendable {
         }
     }
 
-    /// Asks which way packets to `destination` would go.
+    /// Requests the route of packets to `destination`.
     ///
-    /// - Parameter interface: the one that they are to go out over; 0 for the one that the routes name.
+    /// - Parameter interface: the outgoing interface; 0 for that of the routes.
     package static func route(to destination: IPAddress, over interface: Int32, sequence: UInt32) -> NetlinkRequest {
         var header = rtmsg()
         header.rtm_family = destination.version.family
@@ -33,7 +33,7 @@ package struct NetlinkRequest: Hashable, Sendable {
         return NetlinkRequest(UInt16(RTM_GETROUTE), UInt16(NLM_F_REQUEST), sequence, header, attributes)
     }
 
-    /// Asks about one interface.
+    /// Requests one interface.
     package static func link(_ index: Int32, sequence: UInt32) -> NetlinkRequest {
         var header = ifinfomsg()
         header.ifi_index = index

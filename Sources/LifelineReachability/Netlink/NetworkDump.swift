@@ -1,9 +1,9 @@
 internal import CLifelineNetlink
 
-/// Asks the kernel for links, then addresses, then routes, then, where routes name no interfaces, for nexthop objects,
-/// and puts the answers together. It does no I/O: who owns the socket sends the requests and hands in what comes.
+/// Asks the kernel for links, then addresses, then routes, and then, if routes have no interfaces, nexthop objects, and
+/// combines the answers. It does no I/O: the owner of the socket sends the requests and passes in the answers.
 package struct NetworkDump: Sendable {
-    /// What one request asks for.
+    /// The subject of one request.
     package enum Subject: UInt32, Sendable, CaseIterable {
         case links, addresses, routes, nexthops
     }
@@ -16,24 +16,25 @@ package struct NetworkDump: Sendable {
     /// The request to send first.
     package var firstRequest: NetlinkRequest { .dump(.links, sequence: firstSequence) }
 
-    /// - Parameter number: which dump on its socket this is. It tells the answers to it from those to earlier ones.
+    /// - Parameter number: the number of this dump on its socket. It distinguishes its answers from those to earlier
+    ///   dumps.
     package init(number: UInt32) {
         firstSequence = number &* UInt32(Subject.allCases.count) &+ 1
     }
 
-    /// What to do after a message.
+    /// The step after a message.
     package enum Action: Hashable, Sendable {
-        /// Wait for the next one.
+        /// Wait for the next message.
         case none
-        /// Send this.
+        /// Send this request.
         case send(NetlinkRequest)
-        /// It is done. What was found is consistent unless something changed meanwhile.
+        /// The dump is done. The result is consistent unless something changed meanwhile.
         case finish(NetworkTables, isConsistent: Bool)
     }
 
-    /// An answer to this socket was received.
+    /// Handles an answer to this socket.
     ///
-    /// - Throws: `NetlinkError` when it makes no sense or the kernel refused; the dump cannot go on.
+    /// - Throws: `NetlinkError` when it is malformed or the kernel refused: then the dump cannot go on.
     package mutating func received(_ header: NetlinkHeader, _ payload: RawSpan) throws(NetlinkError) -> Action {
         guard header.sequence == firstSequence &+ subject.rawValue else { return .none }
         if header.isInterrupted { isInterrupted = true }
@@ -47,7 +48,7 @@ package struct NetworkDump: Sendable {
         case (RTM_NEWNEXTHOP, .nexthops):
             if let nexthop = try NexthopRecord(payload: payload) { try tables.add(nexthop) }
         case (Int(NLMSG_DONE), _), (Int(NLMSG_ERROR), _):
-            // Both begin with an error number, negative, or 0 when all went well.
+            // Both begin with a negative error number, or 0 on success.
             let status = payload.loadNetlink(Int32.self) ?? 0
             if status != 0 { throw .refused(Int32(clamping: status.magnitude)) }
             return next()

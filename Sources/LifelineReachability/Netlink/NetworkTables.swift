@@ -1,5 +1,5 @@
-/// What a dump found, reduced to what a path is made of: memory grows with interfaces and addresses, not with routes,
-/// of which a router has a million.
+/// The result of a dump, reduced to the data for a path: memory grows with interfaces and addresses, not with routes,
+/// of which a router may have a million.
 package struct NetworkTables: Hashable, Sendable {
     /// A version of IP over an interface.
     package struct Way: Hashable, Sendable {
@@ -9,12 +9,12 @@ package struct NetworkTables: Hashable, Sendable {
 
     package private(set) var links: [Int32: LinkRecord] = [:]
     package private(set) var addresses: [Int32: Set<AddressRecord>] = [:]
-    /// Where usable routes go out.
+    /// The ways of usable routes.
     package private(set) var routed: Set<Way> = []
-    /// Where usable default routes go out.
+    /// The ways of usable default routes.
     package private(set) var routedByDefault: Set<Way> = []
 
-    /// Routes of which only the number of a nexthop object is known.
+    /// The routes of which only the number of a nexthop object is known.
     private var awaited: [UInt32: Set<Awaited>] = [:]
     private var nexthops: [UInt32: NexthopRecord] = [:]
 
@@ -46,7 +46,7 @@ package struct NetworkTables: Hashable, Sendable {
         }
     }
 
-    /// Whether nexthop objects have to be asked for.
+    /// Whether nexthop objects have to be requested.
     package var awaitsNexthops: Bool { !awaited.isEmpty }
 
     package mutating func add(_ nexthop: NexthopRecord) throws(NetlinkError) {
@@ -54,7 +54,7 @@ package struct NetworkTables: Hashable, Sendable {
         nexthops[nexthop.id] = nexthop
     }
 
-    /// All nexthop objects are known: routes that go by them are routes over their interfaces.
+    /// Resolves nexthop objects, which are now all known: routes that use them become routes over their interfaces.
     package mutating func resolveNexthops() {
         for (id, routes) in awaited {
             guard let nexthop = nexthops[id] else { continue }
@@ -68,7 +68,7 @@ package struct NetworkTables: Hashable, Sendable {
     }
 
     private mutating func add(_ version: IPAddress.Version, over interface: Int32, isDefault: Bool) {
-        // Routes come behind the links, so that one over an interface that is not known is out of date.
+        // Routes come after the links, so a route over an unknown interface is out of date.
         guard links[interface] != nil else { return }
         let way = Way(version: version, interface: interface)
         routed.insert(way)
@@ -80,6 +80,6 @@ package struct NetworkTables: Hashable, Sendable {
         recordCount += 1
     }
 
-    /// Links, addresses and nexthop objects together: far more than any machine has, and about 30 MB.
+    /// The most links, addresses and nexthop objects together: far more than any machine has, and about 30 MB.
     package static let maximumRecordCount = 200_000
 }

@@ -5,7 +5,7 @@ package struct NexthopRecord: Hashable, Sendable {
     package var id: UInt32
     /// Nil for a group, and for a black hole.
     package var interface: Int32?
-    /// The objects that a group is made of.
+    /// The objects of a group.
     package var group: [UInt32]
 
     package init(id: UInt32, interface: Int32? = nil, group: [UInt32] = []) {
@@ -14,7 +14,7 @@ package struct NexthopRecord: Hashable, Sendable {
 }
 
 extension NexthopRecord {
-    /// Nil for one without a number, which no route can name.
+    /// Reads an object; nil for one without a number, which no route can use.
     package init?(payload: RawSpan) throws(NetlinkError) {
         guard let header = payload.loadNetlink(nhmsg.self) else {
             throw .truncatedPayload(type: UInt16(RTM_NEWNEXTHOP))

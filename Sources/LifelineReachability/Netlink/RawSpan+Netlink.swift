@@ -1,8 +1,9 @@
 internal import CLifelineNetlink
 
-// Every bound is checked before it is used, because an error is wanted where the span itself would trap.
+// Every bound is checked first, to throw an error where the span itself would trap.
 extension RawSpan {
-    /// The structure at the beginning; nil when there are too few bytes. `Value` must have no invalid bit patterns.
+    /// Returns the structure at the beginning; nil when there are too few bytes. `Value` must have no invalid bit
+    /// patterns.
     package func loadNetlink<Value: BitwiseCopyable>(_: Value.Type, at offset: Int = 0) -> Value? {
         guard offset >= 0, byteCount >= MemoryLayout<Value>.size, offset <= byteCount - MemoryLayout<Value>.size else {
             return nil
@@ -48,7 +49,7 @@ extension RawSpan {
         }
     }
 
-    /// The number that an attribute holds.
+    /// Returns the number in an attribute.
     package func netlinkNumber<Number: FixedWidthInteger & BitwiseCopyable>(
         _: Number.Type,
         ofAttribute type: UInt16
@@ -59,7 +60,7 @@ extension RawSpan {
         return number
     }
 
-    /// The text that an attribute holds, up to its NUL. What is not UTF-8 is replaced.
+    /// Returns the text in an attribute, up to its NUL. Invalid UTF-8 is replaced.
     package func netlinkText(ofAttribute type: UInt16, maximumLength: Int) throws(NetlinkError) -> String {
         var bytes: [UInt8] = []
         for index in 0..<byteCount {
@@ -71,7 +72,7 @@ extension RawSpan {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The address that an attribute holds.
+    /// Returns the address in an attribute.
     package func netlinkAddress(
         _ version: IPAddress.Version,
         ofAttribute type: UInt16
@@ -81,15 +82,15 @@ extension RawSpan {
     }
 }
 
-/// What stands before each message.
+/// The header of each message.
 package struct NetlinkHeader: Hashable, Sendable {
-    /// What the message is: one of the kernel's `RTM_…` and `NLMSG_…`.
+    /// The type of the message: one of the kernel's `RTM_…` and `NLMSG_…`.
     package let type: UInt16
     /// The kernel's `NLM_F_…`.
     package let flags: UInt16
     /// The number of the request that it answers.
     package let sequence: UInt32
-    /// The socket whose request it answers; 0 for an event that no request led to.
+    /// The socket whose request it answers; 0 for an event without a request.
     package let port: UInt32
 
     init(_ header: nlmsghdr) {
@@ -97,7 +98,7 @@ package struct NetlinkHeader: Hashable, Sendable {
         (sequence, port) = (header.nlmsg_seq, header.nlmsg_pid)
     }
 
-    /// Whether something changed while a dump was made, so that it may not be whole.
+    /// Whether something changed during a dump, so that it may be incomplete.
     package var isInterrupted: Bool { flags & UInt16(NLM_F_DUMP_INTR) != 0 }
 }
 
@@ -107,7 +108,7 @@ let netlinkHeaderSize = MemoryLayout<nlmsghdr>.size
 func netlinkAligned(_ length: Int) -> Int { (length + 3) & ~3 }
 
 extension IPAddress.Version {
-    /// Nil for other protocols.
+    /// Makes a version from an address family; nil for other protocols.
     init?(family: UInt8) {
         // AF_INET and AF_INET6, which are part of the kernel's interface on every architecture.
         switch family {

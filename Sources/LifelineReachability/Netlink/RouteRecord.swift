@@ -6,10 +6,10 @@ package struct RouteRecord: Hashable, Sendable {
     /// Nil for a default route, which has no attribute for it.
     package var destination: IPAddress?
     package var prefixLength: UInt8
-    /// The interfaces that it goes out over: several for a multipath route, none for one that goes nowhere.
+    /// The outgoing interfaces: several for a multipath route, none for a route that leads nowhere.
     package var interfaces: [Int32]
     package var gateway: IPAddress?
-    /// The number of the nexthop object (`ip nexthop`) that it goes by. The kernel names the interfaces as well, unless
+    /// The number of the nexthop object (`ip nexthop`) that it uses. The kernel also reports the interfaces, unless
     /// `net.ipv4.nexthop_compat_mode` is 0.
     package var nexthop: UInt32?
     package var metric: UInt32
@@ -17,8 +17,8 @@ package struct RouteRecord: Hashable, Sendable {
     package var table: UInt32
     /// The kernel's `RTN_…`.
     package var type: UInt8
-    /// A way that was found for one destination. Look-ups are answered with it, and dumps of IPv4 hold the exceptions
-    /// to routes that the kernel learnt, which may outlast the route.
+    /// Whether this is a route for a single destination. Look-ups return such routes, and dumps of IPv4 have the
+    /// exceptions to routes that the kernel has learnt, which may outlast the route.
     package var isCached: Bool
 
     package init(
@@ -38,13 +38,14 @@ package struct RouteRecord: Hashable, Sendable {
         (self.table, self.type, self.isCached) = (table, type, isCached)
     }
 
-    /// Not one that refuses: unreachable, prohibited, a black hole, or `throw`, which ends a look-up in its table.
+    /// Whether the route leads anywhere. Others refuse: unreachable, prohibited, a black hole, or `throw`, which ends a
+    /// look-up in its table.
     package var isUnicast: Bool { type == UInt8(RTN_UNICAST) }
-    /// To the machine itself.
+    /// Whether the route leads to the machine itself.
     package var isLocal: Bool { type == UInt8(RTN_LOCAL) }
     package var isDefault: Bool { prefixLength == 0 }
 
-    /// Whether it leads to other machines beyond the link.
+    /// Whether the route leads to other machines beyond the link.
     package var isUsable: Bool {
         guard isUnicast, !isCached, table != UInt32(RT_TABLE_LOCAL.rawValue) else { return false }
         guard let destination else { return true }
@@ -53,7 +54,7 @@ package struct RouteRecord: Hashable, Sendable {
 }
 
 extension RouteRecord {
-    /// Nil for protocols other than IPv4 and IPv6.
+    /// Reads a route; nil for protocols other than IPv4 and IPv6.
     package init?(payload: RawSpan) throws(NetlinkError) {
         guard let header = payload.loadNetlink(rtmsg.self) else { throw .truncatedPayload(type: UInt16(RTM_NEWROUTE)) }
         guard let version = IPAddress.Version(family: header.rtm_family) else { return nil }
@@ -80,7 +81,7 @@ extension RouteRecord {
         case Int(RTA_GATEWAY.rawValue): gateway = try value.netlinkAddress(version, ofAttribute: type)
         case Int(RTA_NH_ID.rawValue): nexthop = try value.netlinkNumber(UInt32.self, ofAttribute: type)
         case Int(RTA_PRIORITY.rawValue): metric = try value.netlinkNumber(UInt32.self, ofAttribute: type)
-        // All of it, where the header has eight bits only.
+        // The whole number; the header has only eight bits of it.
         case Int(RTA_TABLE.rawValue): table = try value.netlinkNumber(UInt32.self, ofAttribute: type)
         case Int(RTA_OIF.rawValue):
             let interface = try value.netlinkNumber(Int32.self, ofAttribute: type)
@@ -90,7 +91,7 @@ extension RouteRecord {
         }
     }
 
-    /// A multipath route holds a list of hops, each with a header and attributes of its own.
+    /// Adds the hops of a multipath route, each with its own header and attributes.
     private mutating func addHops(_ hops: RawSpan, ofAttribute type: UInt16) throws(NetlinkError) {
         var offset = 0
         while offset < hops.byteCount {

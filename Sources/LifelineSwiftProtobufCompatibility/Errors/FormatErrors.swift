@@ -1,24 +1,25 @@
-// The errors of swift-protobuf, with its cases. docs/migrating-from-swift-protobuf.md lists those that are never thrown.
+// The errors of swift-protobuf, with its cases. docs/migrating-from-swift-protobuf.md lists the ones that are never
+// thrown.
 
-/// Why an encoded message could not be decoded. The cases are those of swift-protobuf.
+/// An error of decoding an encoded message. The cases are those of swift-protobuf.
 public enum BinaryDecodingError: Error {
     /// Bytes or text follow the message.
     case trailingGarbage
     /// The input ends inside the message.
     case truncated
-    /// A text is not UTF-8.
+    /// Text is not UTF-8.
     case invalidUTF8
-    /// The bytes are no encoding of a message.
+    /// The bytes are not an encoding of a message.
     case malformedProtobuf
     /// A `required` field of proto2 is absent.
     case missingRequiredFields
     /// An extension could not be decoded.
     case internalExtensionError
-    /// Messages nest deeper than the options allow.
+    /// Messages are nested deeper than the options allow.
     case messageDepthLimit
 }
 
-/// Why a message could not be encoded. The cases are those of swift-protobuf.
+/// An error of encoding a message. The cases are those of swift-protobuf.
 public enum BinaryEncodingError: Error, Hashable {
     /// A `google.protobuf.Any` holds a message that cannot be converted.
     case anyTranscodeFailure
@@ -26,9 +27,9 @@ public enum BinaryEncodingError: Error, Hashable {
     case missingRequiredFields
 }
 
-/// Why JSON could not be read. The cases are those of swift-protobuf.
+/// An error of reading JSON. The cases are those of swift-protobuf.
 public enum JSONDecodingError: Error {
-    /// The input is no JSON, for a reason without a case of its own.
+    /// The input is not JSON, for a reason without a case.
     case failure
     /// A number is malformed.
     case malformedNumber
@@ -40,7 +41,7 @@ public enum JSONDecodingError: Error {
     case malformedBool
     /// A string is malformed.
     case malformedString
-    /// A text is not UTF-8.
+    /// Text is not UTF-8.
     case invalidUTF8
     /// A type has no names of fields.
     case missingFieldNames
@@ -48,11 +49,11 @@ public enum JSONDecodingError: Error {
     case schemaMismatch
     /// An enum has no such value.
     case unrecognizedEnumValue
-    /// There is a `null` where none may be.
+    /// There is a `null` where it is not allowed.
     case illegalNull
     /// The key of a map is not quoted.
     case unquotedMapKey
-    /// A number begins with a needless zero.
+    /// A number begins with an unnecessary zero.
     case leadingZero
     /// The input ends inside the message.
     case truncated
@@ -66,13 +67,13 @@ public enum JSONDecodingError: Error {
     case trailingGarbage
     /// Two fields of one oneof are set.
     case conflictingOneOf
-    /// Messages nest deeper than the options allow.
+    /// Messages are nested deeper than the options allow.
     case messageDepthLimit
-    /// The message has no field of this name.
+    /// The message has no field with this name.
     case unknownField(String)
 }
 
-/// Why a message could not be written as JSON. The cases are those of swift-protobuf.
+/// An error of writing a message as JSON. The cases are those of swift-protobuf.
 public enum JSONEncodingError: Error, Hashable {
     /// A `google.protobuf.Any` holds a message that cannot be converted.
     case anyTranscodeFailure
@@ -90,9 +91,9 @@ public enum JSONEncodingError: Error, Hashable {
     case valueNumberNotFinite
 }
 
-/// Why text format could not be read. The cases are those of swift-protobuf.
+/// An error of reading text format. The cases are those of swift-protobuf.
 public enum TextFormatDecodingError: Error {
-    /// The input is no text format.
+    /// The input is not text format.
     case malformedText
     /// A number is malformed.
     case malformedNumber
@@ -100,13 +101,13 @@ public enum TextFormatDecodingError: Error {
     case trailingGarbage
     /// The input ends inside the message.
     case truncated
-    /// A text is not UTF-8.
+    /// Text is not UTF-8.
     case invalidUTF8
     /// A value is of another type than its field.
     case schemaMismatch
     /// A type has no names of fields.
     case missingFieldNames
-    /// The message has no field of such a name.
+    /// The message has no field with this name.
     case unknownField
     /// An enum has no such value.
     case unrecognizedEnumValue
@@ -114,16 +115,16 @@ public enum TextFormatDecodingError: Error {
     case conflictingOneOf
     /// An extension could not be decoded.
     case internalExtensionError
-    /// Messages nest deeper than the options allow.
+    /// Messages are nested deeper than the options allow.
     case messageDepthLimit
 }
 
-/// Why the message in a `google.protobuf.Any` could not be unpacked. The cases are those of swift-protobuf.
+/// An error of unpacking the message in a `google.protobuf.Any`. The cases are those of swift-protobuf.
 public enum AnyUnpackError: Error {
     /// The message is of another type.
     case typeMismatch
     /// The JSON of a well-known type is malformed.
     case malformedWellKnownTypeJSON
-    /// The content is no encoding of the type.
+    /// The content is not an encoding of the type.
     case malformedAnyField
 }

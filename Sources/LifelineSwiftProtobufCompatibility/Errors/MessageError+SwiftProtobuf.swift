@@ -1,7 +1,7 @@
 internal import LifelineMessages
 internal import LifelineWellKnownTypes
 
-// The error that swift-protobuf throws in the place of one of Lifeline's.
+// The error that swift-protobuf throws in place of one of Lifeline's.
 extension MessageError {
     @usableFromInline var asBinaryDecodingError: any Error {
         switch code {
@@ -58,7 +58,7 @@ extension MessageError {
 
     private func isAtEnd(of text: UnsafeRawBufferPointer) -> Bool { offset.map { $0 >= text.count } ?? false }
 
-    /// The name of the field that begins where the error is.
+    /// The name of the field at the place of the error.
     private func name(in json: UnsafeRawBufferPointer) -> String {
         guard let offset, offset < json.count else { return "" }
         var end = offset + 1

@@ -19,7 +19,7 @@ public struct SwiftProtobufError: Error, Sendable, CustomStringConvertible {
         public var description: String { kind.rawValue }
     }
 
-    /// The place in a program that an error comes from.
+    /// The place in a program where an error was made.
     public struct SourceLocation: Hashable, Sendable {
         /// The function's name.
         public var function: String
@@ -77,7 +77,7 @@ extension SwiftProtobufError {
 
     /// Errors of reading a stream of messages.
     public enum BinaryStreamDecoding {
-        /// The length in front of a message is above 2 GiB.
+        /// The length before a message is above 2 GiB.
         public static func tooLarge(
             function: String = #function,
             file: String = #fileID,
@@ -87,7 +87,7 @@ extension SwiftProtobufError {
             return SwiftProtobufError(.binaryStreamDecodingError, message, function: function, file: file, line: line)
         }
 
-        /// There is no length in front of a message.
+        /// There is no length before a message.
         public static func malformedLength(
             function: String = #function,
             file: String = #fileID,

@@ -33,7 +33,7 @@ extension SwiftProtobufMessage {
         }
     }
 
-    // Swift prefers functions without parameters of their own, so it would take Lifeline's, which throws other errors.
+    // Swift prefers functions without own parameters. It would take Lifeline's, which throws other errors.
     /// The encoded message. See ``serializedData(partial:options:)``.
     @inlinable public func serializedBytes(
         partial: Bool = false,
@@ -54,7 +54,7 @@ extension SwiftProtobufMessage {
     ///
     /// - Parameters:
     ///   - bytes: One encoded message.
-    ///   - extensions: Extensions to check. Others are kept and can be read, whatever they hold.
+    ///   - extensions: Extensions to check. Others are kept and can be read, whatever their content.
     ///   - partial: Whether proto2 `required` fields may be absent.
     ///   - options: A limit on depth, and whether unknown fields are dropped.
     /// - Throws: `BinaryDecodingError`, or `SwiftProtobufError` for a message that takes too much memory.
@@ -77,8 +77,8 @@ extension SwiftProtobufMessage {
         self = try data.withUnsafeBytes { try Self(_decoding: $0, extensions, partial, options) }
     }
 
-    // Swift prefers functions without parameters of their own: without these two, it would take Lifeline's, which throw
-    // other errors.
+    // Swift prefers functions without own parameters. Without these two, it would take Lifeline's, which throw other
+    // errors.
 
     /// Decodes a message. See ``init(serializedBytes:extensions:partial:options:)``.
     @inlinable public init(
@@ -125,7 +125,7 @@ extension SwiftProtobufMessage {
 // MARK: - Merging
 
 extension SwiftProtobufMessage {
-    /// Merges an encoded message into this one. After an error, this one is as it was.
+    /// Merges an encoded message into this one. After an error, this one is unchanged.
     ///
     /// - Throws: as `init(serializedBytes:extensions:partial:options:)` does.
     public mutating func merge<Bytes: SwiftProtobufContiguousBytes>(

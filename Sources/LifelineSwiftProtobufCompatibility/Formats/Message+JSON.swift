@@ -6,7 +6,7 @@ internal import LifelineMessages
 extension SwiftProtobufMessage {
     /// The message as JSON.
     ///
-    /// - Throws: `JSONEncodingError`, or `SwiftProtobufError` for a value that JSON has no form for.
+    /// - Throws: `JSONEncodingError`, or `SwiftProtobufError` for a value without a form in JSON.
     public func jsonString(options: JSONEncodingOptions = JSONEncodingOptions()) throws -> String {
         do throws(MessageError) {
             return try jsonString(options: options.options)
@@ -44,7 +44,7 @@ extension SwiftProtobufMessage {
 extension SwiftProtobufMessage {
     /// Reads a message from JSON. Proto2 `required` fields may be absent.
     ///
-    /// - Parameter extensions: Extensions that may stand in the JSON.
+    /// - Parameter extensions: Extensions that may be in the JSON.
     /// - Throws: `JSONDecodingError`, or `SwiftProtobufError` for a `google.protobuf.Any` of an unregistered type and
     ///   for a message that takes too much memory.
     public init(

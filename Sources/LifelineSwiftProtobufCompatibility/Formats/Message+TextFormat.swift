@@ -8,7 +8,7 @@ extension SwiftProtobufMessage {
 
     /// Reads a message from text format. Proto2 `required` fields may be absent.
     ///
-    /// - Parameter extensions: Extensions that may stand in the text.
+    /// - Parameter extensions: Extensions that may be in the text.
     /// - Throws: `TextFormatDecodingError`.
     public init(
         textFormatString: String,

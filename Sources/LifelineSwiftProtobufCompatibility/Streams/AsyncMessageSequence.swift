@@ -3,7 +3,7 @@ internal import LifelineMessageStreams
 internal import LifelineMessages
 
 extension AsyncSequence where Element == UInt8 {
-    /// The messages in these bytes, each behind its length.
+    /// The messages in these bytes, each after its length.
     ///
     /// - Parameters:
     ///   - messageType: The type of the messages.
@@ -20,7 +20,7 @@ extension AsyncSequence where Element == UInt8 {
     }
 }
 
-/// The messages in a sequence of bytes, each behind its length.
+/// The messages in a sequence of bytes, each after its length.
 public struct AsyncMessageSequence<Base: AsyncSequence, M: SwiftProtobufMessage>: AsyncSequence
 where Base.Element == UInt8 {
     public typealias Element = M
@@ -74,7 +74,7 @@ where Base.Element == UInt8 {
             }
         }
 
-        /// The error of swift-protobuf for one of Lifeline's.
+        /// The error of swift-protobuf in place of one of Lifeline's.
         private static func error(for error: DelimitedStreamError) -> any Error {
             switch (error.cause as? FramingError)?.code {
             case .truncatedFrame: BinaryDelimited.Error.truncated

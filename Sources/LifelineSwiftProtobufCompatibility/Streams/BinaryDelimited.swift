@@ -1,17 +1,17 @@
 public import Foundation
 internal import LifelineMessages
 
-/// Messages in a stream, each behind its length.
+/// Messages in a stream, each after its length.
 public enum BinaryDelimited {
-    /// Why a stream of messages could not be read or written.
+    /// An error of reading or writing a stream of messages.
     public enum Error: Swift.Error {
         /// The stream failed without an error of its own.
         case unknownStreamError
-        /// The stream ends inside a message, or does not take all of one.
+        /// The stream ends inside a message, or does not accept all of one.
         case truncated
     }
 
-    /// Writes a message behind its length.
+    /// Writes a message after its length.
     ///
     /// - Throws: `BinaryDelimited.Error`, the error of the stream, or `BinaryEncodingError`.
     public static func serialize(
@@ -34,7 +34,7 @@ public enum BinaryDelimited {
     /// Reads the next message.
     ///
     /// - Throws: `SwiftProtobufError` with the code `binaryStreamDecodingError` at the end of the stream;
-    ///   `BinaryDelimited.Error`, the error of the stream, or what decoding throws.
+    ///   `BinaryDelimited.Error`, the error of the stream, or the error of decoding.
     public static func parse<M: SwiftProtobufMessage>(
         messageType: M.Type,
         from stream: InputStream,
@@ -46,7 +46,7 @@ public enum BinaryDelimited {
         return try M(serializedBytes: bytes, extensions: extensions, partial: partial, options: options)
     }
 
-    /// Reads the next message and merges it into `message`, which is as it was after an error.
+    /// Reads the next message and merges it into `message`, which is unchanged after an error.
     ///
     /// - Throws: as ``parse(messageType:from:extensions:partial:options:)`` does.
     public static func merge<M: SwiftProtobufMessage>(
@@ -62,7 +62,7 @@ public enum BinaryDelimited {
 }
 
 extension InputStream {
-    /// The most bytes to make room for before they arrive: the length in front of a message may be wrong.
+    /// The most bytes to allocate before they arrive: the length before a message may be wrong.
     private static let pieceLength = 1 << 20
 
     /// The bytes of the next message.
@@ -81,7 +81,7 @@ extension InputStream {
         return bytes
     }
 
-    /// The varint in front of a message.
+    /// The varint before a message.
     private func readLength() throws -> Int {
         var length: UInt64 = 0
         for shift in stride(from: UInt64(0), through: 63, by: 7) {

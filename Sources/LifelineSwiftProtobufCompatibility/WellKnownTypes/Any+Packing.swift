@@ -2,11 +2,11 @@ internal import LifelineMessages
 internal import LifelineWellKnownTypes
 internal import Synchronization
 
-/// What stands before the name of a type in the `typeURL` of a `google.protobuf.Any`.
+/// The text before the name of a type in the `typeURL` of a `google.protobuf.Any`.
 public let defaultAnyTypeURLPrefix = "type.googleapis.com"
 
 extension Google_Protobuf_Any {
-    /// Encodes a message into an `Any`, at once.
+    /// Encodes a message into an `Any`, immediately.
     ///
     /// - Throws: `BinaryEncodingError`.
     public init(
@@ -42,7 +42,7 @@ extension Google_Protobuf_Any {
 extension SwiftProtobufMessage {
     /// The message that an `Any` holds. Proto2 `required` fields may be absent.
     ///
-    /// - Throws: `AnyUnpackError.typeMismatch` when it is of another type, or what decoding throws.
+    /// - Throws: `AnyUnpackError.typeMismatch` if it is of another type, or the error of decoding.
     public init(
         unpackingAny any: Google_Protobuf_Any,
         extensions: (any ExtensionMap)? = nil,
@@ -70,7 +70,7 @@ extension Google_Protobuf_Any {
         ])
     )
 
-    /// Makes a type known, so that an `Any` with it can be written and read as JSON and as text.
+    /// Registers a type, so that an `Any` with it can be written and read as JSON and as text.
     ///
     /// - Returns: False if another type with its name was registered before.
     @discardableResult public static func register(messageType: any SwiftProtobufMessage.Type) -> Bool {

@@ -2,20 +2,20 @@ public import FoundationEssentials
 internal import LifelineMessages
 internal import LifelineWellKnownTypes
 
-// What does not fit into the fields ends at the edge; NaN becomes 0. Nothing here traps.
+// Values out of a field's range become the nearest value in it, and NaN becomes 0. Nothing here traps.
 extension Google_Protobuf_Duration: ExpressibleByFloatLiteral {
-    /// A span of time with these fields, which are kept as they are.
+    /// A span of time with these fields, which are not normalized.
     public init(seconds: Int64 = 0, nanos: Int32 = 0) {
         self = .with { ($0.seconds, $0.nanos) = (seconds, nanos) }
     }
 
-    /// A span of so many seconds.
+    /// A span of this many seconds.
     public init(floatLiteral value: Double) { self.init(rounding: value) }
 
-    /// A span of so many seconds, rounded to the nearest nanosecond.
+    /// A span of this many seconds, rounded to the nearest nanosecond.
     public init(timeInterval: TimeInterval) { self.init(rounding: timeInterval) }
 
-    /// A span of so many seconds, rounded to a nanosecond.
+    /// A span of this many seconds, rounded to a nanosecond.
     public init(rounding timeInterval: TimeInterval, rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero) {
         self = LifelineWellKnownTypes.Google_Protobuf_Duration(rounding: timeInterval, rule: rule).twin()
     }
@@ -32,7 +32,7 @@ extension Google_Protobuf_Duration: ExpressibleByFloatLiteral {
 }
 
 extension Swift.Duration {
-    /// The span of time as Swift has it.
+    /// The span of time in Swift's type.
     public init(_ duration: Google_Protobuf_Duration) { self = duration.ordinary.duration }
 }
 

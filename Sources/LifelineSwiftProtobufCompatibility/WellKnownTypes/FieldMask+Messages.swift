@@ -2,7 +2,7 @@ internal import LifelineMessages
 internal import LifelineReflection
 internal import LifelineWellKnownTypes
 
-/// Why a field mask could not be made.
+/// An error of making a field mask.
 public enum FieldMaskError: Error {
     /// The message has no field with such a path.
     case invalidPath
@@ -15,7 +15,7 @@ extension Google_Protobuf_FieldMask {
 
     /// How the fields of a mask are merged.
     public struct MergeOptions: Sendable {
-        /// Whether the elements of a repeated field take the place of those in the target. By default they are added.
+        /// Whether the elements of a repeated field replace those in the target. By default, they are added.
         public var replaceRepeatedFields = false
 
         /// Makes options with the default values.
@@ -28,8 +28,8 @@ extension Google_Protobuf_FieldMask {
     /// A mask with these paths, which are not checked.
     public init(protoPaths: String...) { self.init(protoPaths: protoPaths) }
 
-    /// A mask with these paths: names of fields as in JSON. Those that are not of letters, digits, points and
-    /// parentheses are left out, as in swift-protobuf, so that this is never nil.
+    /// A mask with these paths, with the names of fields in JSON. Paths with characters other than letters, digits,
+    /// points and parentheses are left out, as in swift-protobuf, so this is never nil.
     public init?(jsonPaths: String...) { self.init(protoPaths: jsonPaths.compactMap(Self.protoPath)) }
 
     /// The path with the names of the `.proto` file.
@@ -63,7 +63,7 @@ extension Google_Protobuf_FieldMask {
 
     /// Adds a path.
     ///
-    /// - Throws: `FieldMaskError.invalidPath` for a path that leads to no field of the message type.
+    /// - Throws: `FieldMaskError.invalidPath` for a path that is not a field of the message type.
     public mutating func addPath<M: SwiftProtobufMessage>(_ path: String, of messageType: M.Type) throws {
         guard M.isPathValid(path) else { throw FieldMaskError.invalidPath }
         paths.append(path)
@@ -81,22 +81,22 @@ extension Google_Protobuf_FieldMask {
     /// The paths that the other mask does not cover, in canonical form.
     public func subtract(_ mask: Self) -> Self { ordinary.subtract(mask.ordinary).twin() }
 
-    /// Whether the mask has a field, or a message around it.
+    /// Whether the mask has a field, or a message that contains it.
     public func contains(_ path: String) -> Bool { ordinary.contains(path) }
 
-    /// Whether each path leads to a field of a message type.
+    /// Whether each path names a field of a message type.
     public func isValid<M: SwiftProtobufMessage>(for messageType: M.Type) -> Bool { ordinary.isValid(for: messageType) }
 
     fileprivate var ordinary: Ordinary { twin() }
 }
 
 extension SwiftProtobufMessage {
-    /// Whether a path leads to a field of this type.
+    /// Whether a path names a field of this type.
     public static func isPathValid(_ path: String) -> Bool {
         Google_Protobuf_FieldMask(protoPaths: [path]).isValid(for: Self.self)
     }
 
-    /// Merges the fields of a mask from another message. Paths that lead to no field are passed over.
+    /// Merges the fields of a mask from another message. Paths without a field are skipped.
     public mutating func merge(
         from source: Self,
         fieldMask: Google_Protobuf_FieldMask,
@@ -107,8 +107,8 @@ extension SwiftProtobufMessage {
         try merge(from: source, fieldMask: fieldMask.ordinary, options: options)
     }
 
-    /// Clears all fields but those of a mask. A mask without paths keeps all, and so does one with a path that leads to
-    /// no field.
+    /// Clears all fields that are not in a mask. A mask without paths keeps all, and so does one with a path without a
+    /// field.
     ///
     /// - Returns: Whether the message has changed.
     @discardableResult public mutating func trim(keeping fieldMask: Google_Protobuf_FieldMask) -> Bool {

@@ -2,12 +2,12 @@ public import FoundationEssentials
 internal import LifelineMessages
 internal import LifelineWellKnownTypes
 
-// What does not fit into the fields ends at the edge; NaN becomes 0. Nothing here traps.
+// Values out of a field's range become the nearest value in it, and NaN becomes 0. Nothing here traps.
 extension Google_Protobuf_Timestamp {
     /// The seconds from 1970 to 2001, the reference date.
     private static let referenceDate: Int64 = 978_307_200
 
-    /// A moment with these fields, which are kept as they are.
+    /// A moment with these fields, which are not normalized.
     public init(seconds: Int64 = 0, nanos: Int32 = 0) {
         self = .with { ($0.seconds, $0.nanos) = (seconds, nanos) }
     }
@@ -17,10 +17,10 @@ extension Google_Protobuf_Timestamp {
         self.init(roundingTimeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate)
     }
 
-    /// The moment so many seconds after 1970-01-01T00:00:00Z, rounded to the nearest nanosecond.
+    /// The moment this many seconds after 1970-01-01T00:00:00Z, rounded to the nearest nanosecond.
     public init(timeIntervalSince1970: TimeInterval) { self.init(roundingTimeIntervalSince1970: timeIntervalSince1970) }
 
-    /// The moment so many seconds after 1970-01-01T00:00:00Z, rounded to a nanosecond.
+    /// The moment this many seconds after 1970-01-01T00:00:00Z, rounded to a nanosecond.
     public init(
         roundingTimeIntervalSince1970 timeInterval: TimeInterval,
         rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero
@@ -32,12 +32,12 @@ extension Google_Protobuf_Timestamp {
             ).twin()
     }
 
-    /// The moment so many seconds after 2001-01-01T00:00:00Z, rounded to the nearest nanosecond.
+    /// The moment this many seconds after 2001-01-01T00:00:00Z, rounded to the nearest nanosecond.
     public init(timeIntervalSinceReferenceDate: TimeInterval) {
         self.init(roundingTimeIntervalSinceReferenceDate: timeIntervalSinceReferenceDate)
     }
 
-    /// The moment so many seconds after 2001-01-01T00:00:00Z, rounded to a nanosecond.
+    /// The moment this many seconds after 2001-01-01T00:00:00Z, rounded to a nanosecond.
     public init(
         roundingTimeIntervalSinceReferenceDate timeInterval: TimeInterval,
         rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero

@@ -3,20 +3,19 @@ package import NIOCore
 
 /// A protocol between a connected socket and Lifeline's frames: a proxy's handshake, TLS, WebSocket.
 ///
-/// Layers are set up one after the other, the one next to the socket first; only then is the connection's handler
-/// added.
+/// Layers are set up one after the other, beginning next to the socket. The connection's handler is added last.
 package protocol ChannelLayer: Sendable {
-    /// Adds the layer to the end of the pipeline of a channel that is connected, on its loop, and shakes hands with the
-    /// peer where the layer does that.
+    /// Adds the layer to the end of a connected channel's pipeline, on its loop, and runs the layer's handshake with
+    /// the peer, if it has one.
     ///
-    /// - Returns: succeeds on the loop when what lies above may be added, before any of its bytes is read; fails with
-    ///   the reason, a `ConnectionError` where the layer knows one.
+    /// - Returns: a future that succeeds on the loop when the next layer may be added, before any of its bytes is read.
+    ///   It fails with the reason, a `ConnectionError` if the layer knows one.
     func add(to channel: any Channel) -> EventLoopFuture<Void>
 
-    /// What the layer does with its peer, for an error that says what took too long: "the TLS handshake".
+    /// The name of the layer's handshake, for the error when it takes too long: "the TLS handshake".
     var handshakeName: String { get }
 
-    /// Whether the layer can ask the peer for a sign of life: it takes `LayerPing` as an outbound event.
+    /// Whether the layer can ask the peer for a sign of life: then it handles the outbound event `LayerPing`.
     var sendsPings: Bool { get }
 }
 
@@ -25,10 +24,10 @@ extension ChannelLayer {
 }
 
 extension Channel {
-    /// Sets layers up, then calls `completion`, which adds what lies above. On the channel's loop. When that has
-    /// failed, or has taken longer than until `deadline`, the channel is closed.
+    /// Sets up layers, then calls `completion`, which adds the handlers above. Runs on the channel's loop. When it
+    /// fails, or is not done by `deadline`, the channel is closed.
     ///
-    /// - Parameter lingers: whether a peer that a layer refuses is given time to read why (see `SocketEnd.lingers`).
+    /// - Parameter lingers: whether a refused peer gets time to read the reason (see `SocketEnd.lingers`).
     func addLayers(
         _ layers: [any ChannelLayer],
         deadline: NIODeadline,
@@ -42,12 +41,12 @@ extension Channel {
     }
 }
 
-/// Sets layers up; lives until the last one is, or one has failed and the channel is closed.
+/// Sets up layers. Lives until the last one is set up, or one has failed and the channel is closed.
 private final class LayerSetup {
     private let channel: any Channel
     private var layers: ArraySlice<any ChannelLayer>
     private let completion: (any Channel) throws -> Void
-    /// Nil once it is kept.
+    /// Nil once it is completed.
     private var outcome: EventLoopPromise<Void>?
     private var timer: Scheduled<Void>?
     private let socketEnd = SocketEnd()
@@ -71,7 +70,7 @@ private final class LayerSetup {
             self.socketEnd.lingers = false
             self.channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
         }
-        // A peer that goes away is not every layer's to notice.
+        // Not every layer notices a peer that goes away.
         channel.closeFuture.assumeIsolated().whenComplete { [weak self] _ in
             self?.end(with: .failure(HandshakeCut()))
             self?.timer?.cancel()
@@ -87,7 +86,7 @@ private final class LayerSetup {
     private func addNext() {
         guard outcome != nil else { return }
         guard let layer = layers.first else {
-            // No layer refuses from here on, and a cut is a cut.
+            // No layer refuses from here on, so a cut need not wait.
             socketEnd.lingers = false
             return end(with: Result { try completion(channel) })
         }
@@ -112,8 +111,7 @@ private final class LayerSetup {
         outcome.completeWith(result)
     }
 
-    /// Lets the layers say that it is the end, and does not wait for the peer to say so, too. The timer sees to it that
-    /// they do not take too long over it.
+    /// Lets the layers send their ends, without waiting for those of the peer. The timer limits the time for it.
     private func endOutput() {
         let ended = channel.eventLoop.makePromise(of: Void.self)
         ended.futureResult.assumeIsolated().whenComplete { _ in
@@ -123,13 +121,13 @@ private final class LayerSetup {
     }
 }
 
-/// A layer's handshake was not done in time.
+/// The error of a layer's handshake that was not done in time.
 struct HandshakeTimeout: Error {
     let handshakeName: String
 }
 
-/// The connection ended before a layer's handshake was done.
+/// The error of a connection that ended before a layer's handshake was done.
 struct HandshakeCut: Error {
-    /// What the operating system or the layer said of it; nil when the peer just went away.
+    /// The error of the operating system or the layer; nil when the peer just went away.
     var cause: (any Error)?
 }

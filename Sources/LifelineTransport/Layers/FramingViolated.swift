@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// What the peer sends is not in its framing any more. A layer tells it once; the receiver of the frames decides what
+/// Reports that the peer's bytes violate its framing. A layer sends this once; the receiver of the frames decides what
 /// it means.
 package struct FramingViolated: Sendable {
     let error: ConnectionError

@@ -1,7 +1,7 @@
 package import LifelineCore
 package import NIOCore
 
-/// Has a proxy connect to the endpoint, and is gone then. The socket must be connected to the proxy.
+/// Asks a proxy to connect to the endpoint, and then removes itself. The socket must be connected to the proxy.
 package struct ProxyLayer: ChannelLayer {
     private let route: ProxyRoute
     private let handshake: any ProxyHandshake
@@ -26,7 +26,7 @@ package struct ProxyLayer: ChannelLayer {
     }
 }
 
-/// Shakes hands with a proxy, then hands on what came after and removes itself.
+/// Runs the handshake with a proxy, then passes on the bytes after it and removes itself.
 private final class ProxyHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -34,7 +34,7 @@ private final class ProxyHandler: ChannelInboundHandler, RemovableChannelHandler
 
     private let route: ProxyRoute
     private var handshake: any ProxyHandshake
-    /// Nil once it is kept, whichever way.
+    /// Nil once it is completed.
     private var established: EventLoopPromise<Void>?
 
     init(route: ProxyRoute, handshake: any ProxyHandshake, established: EventLoopPromise<Void>) {
@@ -48,7 +48,7 @@ private final class ProxyHandler: ChannelInboundHandler, RemovableChannelHandler
         send(handshake.greeting, context)
     }
 
-    /// By its own hand, or since the channel is closed.
+    /// Called after the handler has removed itself, or when the channel is closed.
     func handlerRemoved(context: ChannelHandlerContext) {
         end(with: .failure(route.cut()))
     }
@@ -68,7 +68,7 @@ private final class ProxyHandler: ChannelInboundHandler, RemovableChannelHandler
         }
     }
 
-    /// What lies above is there when the promise is kept.
+    /// The handlers above are added when the promise is completed.
     private func finish(_ rest: ByteBuffer, _ context: ChannelHandlerContext) {
         end(with: .success(()))
         if rest.readableBytes > 0, context.channel.isActive {
@@ -78,7 +78,7 @@ private final class ProxyHandler: ChannelInboundHandler, RemovableChannelHandler
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // No reset follows an end in order, and a proxy that has ended says no more.
+        // No reset follows an end in order, and a proxy that has ended sends nothing more.
         if case .inputClosed? = event as? ChannelEvent { end(with: .failure(route.cut())) }
         context.fireUserInboundEventTriggered(event)
     }

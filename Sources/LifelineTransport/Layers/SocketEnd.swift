@@ -1,28 +1,28 @@
 package import NIOCore
 
-/// Asks for a channel's socket to be closed at once, without what layers would still like to say.
+/// Asks to close a channel's socket at once, without the last bytes of layers.
 struct SocketCut: Sendable {}
 
 extension Channel {
-    /// Closes the socket at once, without what layers would still like to say and to hear. For a channel with layers.
+    /// Closes the socket at once, without waiting for layers to end. For a channel with layers.
     package func cutSocket() { triggerUserOutboundEvent(SocketCut(), promise: nil) }
 }
 
-/// Stands next to the socket, below all layers.
+/// The handler next to the socket, below all layers.
 ///
-/// A layer closes in its own way: TLS says that it is the end and waits for the peer to say so, too. That is right for
-/// an end in order, and wrong for a cut, which the peer must not take for one.
+/// A layer closes in its own way: TLS announces its end and waits for the peer's. That is right for an end in order,
+/// and wrong for a cut, which the peer must not mistake for one.
 final class SocketEnd: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How long a peer is given to read why it was refused.
+    /// The time that a refused peer gets to read the reason.
     static let lingerTime = TimeAmount.seconds(1)
 
-    /// Whether whoever closes has said something that the peer is to read first. A socket that is closed with unread
-    /// bytes resets its connection, and the peer may never see what came before: so what comes is read and dropped
-    /// until the peer has ended its side, for a while.
+    /// Whether the peer should read the last bytes before the close. A socket that is closed with unread bytes resets
+    /// its connection, and the peer may never see the bytes before. So received bytes are read and dropped until the
+    /// peer has ended its side, for a limited time.
     var lingers = false
     private var lingerTimer: Scheduled<Void>?
     private var hasPeerEnded = false
@@ -33,7 +33,7 @@ final class SocketEnd: ChannelDuplexHandler {
         if letsPeerRead { linger(context, promise) } else { context.close(promise: promise) }
     }
 
-    /// A layer writes its last and closes in one go; NIO drops what the kernel has not taken by then.
+    /// A layer writes its last bytes and closes at once; NIO drops the bytes that the kernel has not taken by then.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .all, letsPeerRead { return linger(context, promise) }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0

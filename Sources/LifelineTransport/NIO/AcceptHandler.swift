@@ -4,23 +4,23 @@ internal import NIOCore
 
 /// Lets a listening socket accept while there is room for a connection.
 ///
-/// At the limit, newcomers make way: connections whose peers have said nothing. Where there are none, and for a moment
-/// after the process has run out of descriptors or memory, the socket is not read: the kernel's backlog holds what
-/// comes.
+/// At the limit, newcomers make way: connections whose peers have sent nothing. If there are none, and for a moment
+/// after the process has run out of descriptors or memory, the socket is not read, and new clients wait in the kernel's
+/// backlog.
 final class AcceptHandler: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
-    /// How long to wait after a failed accept: long enough not to spin, short enough not to be seen.
+    /// How long to wait after a failed accept: long enough not to spin, short enough not to be noticed.
     private static let pauseAfterError = TimeAmount.milliseconds(100)
     /// SwiftNIO's default.
     private static let mostAcceptsPerRead = 4
 
-    /// How many connections may be about to make way: their handlers may take their time.
+    /// The most connections that may be making way at once, because their handlers may take time.
     private static let mostMakingWay = 16
 
     private let maximumConnections: Int
     private let newcomers: Newcomers?
-    /// How many were told to make way and have not gone, at most.
+    /// The upper bound of connections that were told to make way and have not ended.
     private var makingWayCount = 0
     private var hasLoggedLimit = false
     private let logger: Logger
@@ -30,11 +30,11 @@ final class AcceptHandler: ChannelInboundHandler {
     private var connectionCount = 0
     private var isPausedAfterError = false
     private(set) var isReading = true
-    /// How many connections a read accepts, if as many wait. Set before the first one.
+    /// The most connections that a read accepts. Set before the first one.
     private(set) var acceptsPerRead: UInt = 0
 
     /// - Parameters:
-    ///   - newcomers: make way for others at the limit; nil where none do.
+    ///   - newcomers: the connections that make way at the limit; nil if none do.
     ///   - executor: runs tasks on the loop.
     init(
         maximumConnections: Int,
@@ -76,24 +76,24 @@ final class AcceptHandler: ChannelInboundHandler {
         context.fireChannelRead(data)
     }
 
-    /// A connection can make way, after there was none.
+    /// Notes that a connection can make way, after there was none.
     private func newcomerArrived() {
         makeRoom()
         updateReading()
     }
 
-    /// Has newcomers make way for what was accepted beyond the limit.
+    /// Makes newcomers make way for connections accepted beyond the limit.
     private func makeRoom() {
         while room < 0, makingWayCount < AcceptHandler.mostMakingWay, newcomers?.makeRoom() == true {
             makingWayCount += 1
         }
     }
 
-    /// A connection's place has become free.
+    /// Notes that a connection's place has become free.
     func releaseConnection() {
         connectionCount -= 1
         if makingWayCount > 0 { makingWayCount -= 1 }
-        // Not each time that a place is free for a moment.
+        // Do not log each time that a place is free for a moment.
         if connectionCount <= maximumConnections / 2 { hasLoggedLimit = false }
         updateReading()
     }
@@ -114,7 +114,7 @@ final class AcceptHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// How many connections there is room for, once those have gone that make way.
+    /// The room for connections, once those that make way have ended.
     private var room: Int { maximumConnections - connectionCount + makingWayCount }
 
     private var canMakeRoom: Bool {
@@ -122,9 +122,9 @@ final class AcceptHandler: ChannelInboundHandler {
         return newcomers.areWaiting
     }
 
-    /// Either option's setting fails only when the socket is closed, and then nothing is read.
+    /// Setting either option fails only when the socket is closed, and then nothing is read.
     private func updateReading() {
-        // A read that has begun goes on to its end, which must not be past the limit.
+        // A read that has begun goes on to its end, so it must not exceed the limit.
         let room = room
         let acceptCount = UInt(min(max(1, room), AcceptHandler.mostAcceptsPerRead))
         if acceptCount != acceptsPerRead {

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Calls what sets a connection up as soon as the connection stands.
+/// Calls the set-up of a connection as soon as the connection is open.
 final class ActiveHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 

@@ -1,14 +1,13 @@
 package import LifelineCore
 package import NIOCore
 
-/// Makes the channels that a transport's connections stand on.
+/// Makes the channels of a transport's connections.
 package protocol ChannelMaker: Sendable {
     /// Connects a channel.
     ///
     /// - Parameters:
     ///   - group: has the channel's loop.
-    ///   - initialize: called on the loop for each channel that is made for it, before that connects; what it throws
-    ///     ends the attempt.
+    ///   - initialize: called on the loop for each channel before it connects; an error ends the attempt.
     func connect(
         to address: Endpoint.Address,
         on group: any EventLoopGroup,
@@ -20,7 +19,7 @@ package protocol ChannelMaker: Sendable {
     /// Makes a channel that listens.
     ///
     /// - Parameters:
-    ///   - loop: that of the listening channel.
+    ///   - loop: the loop of the listening channel.
     ///   - group: has the loops of accepted channels.
     ///   - initializeListener: called on the loop, before anything is accepted.
     ///   - initializeConnection: called for each accepted channel, on its loop, before anything is read.

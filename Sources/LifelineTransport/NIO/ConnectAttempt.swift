@@ -1,11 +1,10 @@
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// The sockets of one attempt to connect: one for each address that was tried, two of which may be connecting at a
-/// time.
+/// The sockets of one attempt to connect: one for each address that was tried. Two may be connecting at a time.
 ///
-/// What NIO has begun it would otherwise bring to its end, whoever waits for it: a peer would see connections that
-/// nobody wants any more, for as long as the connect timeout lasts.
+/// Without this, NIO would finish every begun connection, even when nobody waits for it: a peer would see unwanted
+/// connections for as long as the connect timeout lasts.
 final class ConnectAttempt: Sendable {
     private struct State {
         var channels: [any Channel] = []
@@ -15,9 +14,9 @@ final class ConnectAttempt: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    /// A socket was made, and is not connecting yet.
+    /// Adds a socket that is not connecting yet.
     ///
-    /// - Throws: `CancellationError` when the attempt was given up: it is to try no further address.
+    /// - Throws: `CancellationError` when the attempt was given up: then it must try no further address.
     func begin(_ channel: any Channel) throws {
         let isGivenUp = state.withLockedValue { state in
             if !state.isGivenUp { state.channels.append(channel) }
@@ -26,7 +25,8 @@ final class ConnectAttempt: Sendable {
         if isGivenUp { throw CancellationError() }
     }
 
-    /// A socket is connected. True for the first one, which is the connection; NIO closes any other.
+    /// Notes that a socket is connected. Returns true for the first one, which is the connection; NIO closes the
+    /// others.
     func claim() -> Bool {
         state.withLockedValue { state in
             defer { state.isClaimed = true }
@@ -34,16 +34,16 @@ final class ConnectAttempt: Sendable {
         }
     }
 
-    /// Closes what was begun, connected or not, and lets nothing else begin. Returns when there is no socket any more.
+    /// Closes all begun sockets, connected or not, and lets no other begin. Returns when no socket is left.
     ///
-    /// A name look-up goes on in its thread, which nothing can stop, but comes to nothing.
+    /// A name look-up goes on in its thread and cannot be stopped, but its result is ignored.
     func giveUp() async {
         let channels = state.withLockedValue { state in
             state.isGivenUp = true
             return state.channels
         }
         for channel in channels {
-            // Layers would wait for the peer; without layers, this is nothing.
+            // Layers would wait for the peer; without layers, this has no effect.
             channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
             channel.close(promise: nil)
         }

@@ -9,7 +9,7 @@ extension ConnectionError {
         self.init(code: code, message: message, cause: cause, systemErrorNumber: number)
     }
 
-    /// What a connection failed with while it stood.
+    /// Makes the error of an open connection that failed.
     init(ioError error: any Error) {
         switch error {
         case let error as ConnectionError:
@@ -23,13 +23,13 @@ extension ConnectionError {
         case let error as IOError where error.errnoCode == ETIMEDOUT:
             self.init(
                 code: .peerUnresponsive,
-                message: "The peer acknowledged nothing in time; it, or the way to it, is gone.",
+                message: "The peer acknowledged nothing in time; the peer, or the way to it, is gone.",
                 because: error
             )
         case let error as IOError where [EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN].contains(error.errnoCode):
             self.init(
                 code: .peerUnresponsive,
-                message: "There is no way to the peer any more.",
+                message: "There is no longer a way to the peer.",
                 because: error
             )
         default:
@@ -41,18 +41,18 @@ extension ConnectionError {
         }
     }
 
-    /// The peer sent what is no frame or no message.
+    /// Makes the error of a peer that sent a malformed frame or message.
     static func protocolViolation(_ cause: any Error) -> ConnectionError {
         ConnectionError(
             code: .protocolViolation,
-            message: "The peer sent what is no valid message; the connection was given up.",
+            message: "The peer sent a malformed message; the connection was given up.",
             cause: cause
         )
     }
 
-    /// Why connecting failed.
+    /// Makes the error of a failed attempt to connect.
     ///
-    /// - Parameter proxyAddress: where the socket was to be connected to instead of to the endpoint.
+    /// - Parameter proxyAddress: the address that the socket was to be connected to instead of the endpoint.
     init(
         connecting endpoint: Endpoint,
         through proxyAddress: Endpoint.Address? = nil,
@@ -62,7 +62,7 @@ extension ConnectionError {
         let peer = proxyAddress.map { "the proxy \($0.authority)" } ?? "\(endpoint)"
         let peerFirst = proxyAddress.map { "The proxy \($0.authority)" } ?? "\(endpoint)"
         let whatListens = proxyAddress == nil ? "a server" : "the proxy"
-        // What the connection was for is not said yet.
+        // The proxy was not asked for the endpoint yet.
         let purpose = proxyAddress == nil ? "" : " \(endpoint) was not asked for."
         switch error {
         case let error as ConnectionError:
@@ -78,15 +78,15 @@ extension ConnectionError {
             self.init(
                 code: .connectFailed,
                 message:
-                    "The connection to \(endpoint) broke before the two sides had agreed on how to speak. Check the "
+                    "The connection to \(endpoint) broke before the handshake was done. Check the "
                     + "network between them.",
                 because: cut.cause
             )
         case let cut as HandshakeCut:
             self.init(
                 code: .connectFailed,
-                message: "\(endpoint) accepted a connection and closed it before the two sides had agreed on how to "
-                    + "speak. Check that what listens there speaks what the endpoint says.",
+                message: "\(endpoint) accepted a connection and closed it before the handshake was done. "
+                    + "Check that the server there uses the endpoint's protocol.",
                 because: cut.cause
             )
         case ChannelError.connectTimeout:
@@ -122,7 +122,7 @@ extension ConnectionError {
         }
     }
 
-    /// Why an accepted connection did not come about.
+    /// Makes the error of an accepted connection that could not be set up.
     init(acceptingOn endpoint: Endpoint, failedWith error: any Error) {
         switch error {
         case let error as HandshakeTimeout:
@@ -140,7 +140,7 @@ extension ConnectionError {
         }
     }
 
-    /// Why listening failed.
+    /// Makes the error of a failed attempt to listen.
     init(listeningOn endpoint: Endpoint, failedWith error: any Error) {
         switch error {
         case let error as ConnectionError:
@@ -157,7 +157,7 @@ extension ConnectionError {
     }
 }
 
-/// Why one address did not accept a connection.
+/// Returns the reason why one address did not accept a connection.
 private func words(forAttempt error: any Error) -> String {
     switch error {
     case let error as IOError: String(cString: strerror(error.errnoCode))
@@ -167,7 +167,7 @@ private func words(forAttempt error: any Error) -> String {
 }
 
 extension HandshakeCut {
-    /// Whether it was not the peer that ended the connection, by its end or by a reset.
+    /// Whether the error comes from this system, and not from the peer's end or reset.
     fileprivate var isOurSystems: Bool {
         guard let error = cause as? IOError else { return false }
         return ![ECONNRESET, EPIPE].contains(error.errnoCode)
@@ -175,9 +175,9 @@ extension HandshakeCut {
 }
 
 extension Endpoint {
-    /// The endpoint of a socket's address; nil for a Unix socket without a name, and for other families.
+    /// Makes the endpoint of a socket's address; nil for a Unix socket without a name, and for other families.
     ///
-    /// - Parameter endpoint: says how to speak there.
+    /// - Parameter endpoint: the endpoint with the protocol to use there.
     init?(_ address: SocketAddress?, spokenToAs endpoint: Endpoint) {
         guard let address else { return nil }
         if let port = address.port, let host = address.ipAddress {

@@ -3,9 +3,9 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
-// How a connection ends: in order, with a failure, or at once.
+// The end of a connection: in order, with a failure, or at once.
 extension ConnectionHandler {
-    /// This side has ended its output, or could not.
+    /// Notes that this side has ended its output, or could not.
     func completeOutput(_ result: Result<Void, any Error>) {
         switch result {
         case .failure(let error):
@@ -13,7 +13,7 @@ extension ConnectionHandler {
         case .success:
             outputEnded.open(with: nil)
             perform(machine.outputEnded())
-            // From now on the time is the peer's, for its end.
+            // From now on the timer limits the time for the peer's end.
             if let closeTimer {
                 closeTimer.cancel()
                 startCloseTimer()
@@ -44,16 +44,16 @@ extension ConnectionHandler {
         }
     }
 
-    /// What the queue and what the channel have still to write: either changes when the peer reads.
+    /// The bytes that the queue and the channel still have to write: either number changes when the peer reads.
     private var unwrittenByteCounts: [Int] { [outbound.unwrittenByteCount, channelByteCount] }
 
-    /// How many bytes of the write the kernel has not taken.
+    /// The number of bytes of the write that the kernel has not taken.
     var channelByteCount: Int {
         (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    /// How many bytes may be lost when the connection is cut, of those that were accepted: what the peer's system has not
-    /// acknowledged. What a Unix socket has taken is the peer's. 0 when the connection is over.
+    /// The number of accepted bytes that may be lost when the connection is cut: those that the peer's system has not
+    /// acknowledged. Bytes that a Unix socket has taken count as delivered. 0 when the connection is over.
     var undeliveredByteCount: Int {
         guard let context, machine.failure == nil else { return 0 }
         let isUnix = if case .unixDomainSocket = context.remoteAddress { true } else { false }
@@ -61,21 +61,21 @@ extension ConnectionHandler {
         return outbound.unwrittenByteCount + channelByteCount + inSystem
     }
 
-    /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
+    /// Closes at once. With `resetting`, a TCP peer sees a reset, which it cannot mistake for a regular end.
     func fail(_ reason: ConnectionError, resetting: Bool) {
         guard machine.failed(reason), let context else { return endLastWait() }
-        // Before the peer can know, and come back.
+        // Before the peer can notice the end, and come back.
         if let end = machine.stopReceivingRequested().finishInput { _ = finishInput(end) }
         defer { dropRest() }
         if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
         if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
-            // Done at once on the loop; a failure leaves an ordinary close.
+            // This takes effect at once on the loop; on failure the close is an ordinary one.
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         }
         cutChannel()
     }
 
-    /// Closes the socket at once: layers must not make an end in order of it.
+    /// Closes the socket at once, so that layers do not end it in order.
     private func cutChannel() {
         guard hasLayers else {
             context?.close(promise: nil)

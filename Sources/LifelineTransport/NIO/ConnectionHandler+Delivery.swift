@@ -2,9 +2,9 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
-/// Tells what has arrived when a connection is over.
+/// Reports which messages have arrived when a connection is over.
 extension ConnectionHandler {
-    /// A connection that both sides have ended, while what was written last is still on its way.
+    /// The state of a connection that both sides have ended while its last bytes are still on their way.
     struct LastWait {
         var report: ClosureReport
         var wait: AcknowledgementWait
@@ -12,11 +12,11 @@ extension ConnectionHandler {
         var timer: Scheduled<Void>?
     }
 
-    /// The connection is over, and there is no channel any more.
+    /// Finishes a connection that is over and has no channel any more.
     ///
-    /// - Parameter waiting: Whether what is on its way may still arrive.
+    /// - Parameter waiting: whether bytes on their way may still arrive.
     func finish(_ report: ClosureReport, waiting: Bool, on eventLoop: any EventLoop) {
-        // Our end makes the peer's TCP acknowledge what has come without its usual delay.
+        // The end of this side makes the peer's TCP acknowledge received bytes without its usual delay.
         if waiting { watch?.endOutput() }
         let wait = AcknowledgementWait(timeout: waiting ? closeTimeout : .zero, now: now())
         lastWait = LastWait(report: report, wait: wait, eventLoop: eventLoop)
@@ -33,12 +33,12 @@ extension ConnectionHandler {
         let timer = lastWait?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(pause)) {
             self.lookForAcknowledgements()
         }
-        // A loop that is shut down waits for nothing.
+        // A loop that is shut down runs no timers.
         timer?.futureResult.assumeIsolated().whenFailure { _ in self.endLastWait() }
         lastWait?.timer = timer
     }
 
-    /// Reports what is known.
+    /// Ends the wait, and reports what is known.
     func endLastWait() {
         guard let lastWait else { return }
         self.lastWait = nil

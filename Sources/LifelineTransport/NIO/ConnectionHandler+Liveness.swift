@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
-/// Drives `Liveness` with one timer and what the handler reads and writes.
+/// Drives `Liveness` with one timer, and with the handler's reads and writes.
 extension ConnectionHandler {
     func probe() {
         perform(liveness?.probe(now: now()) ?? .none)
@@ -34,8 +34,8 @@ extension ConnectionHandler {
         }
     }
 
-    /// Sees to it that several retransmissions fit into each of the heartbeat's timeouts: else a few packets that are
-    /// lost in a row would be taken for a peer that is gone.
+    /// Makes several retransmissions fit into each of the heartbeat's timeouts. Otherwise a peer would count as gone
+    /// after a few lost packets in a row.
     func boundRetransmission() {
         guard let channel = context?.channel, let timeout = livenessOptions.heartbeat?.timeout else { return }
         withSocket(of: channel) { TCPSocket.boundRetransmission($0, within: timeout / 4) }
@@ -51,9 +51,11 @@ extension ConnectionHandler {
         liveness?.pingWritten { socketByteCount }
     }
 
-    /// How many bytes the socket was given since the connection was made: what layers have made of the frames' bytes.
+    /// The number of bytes passed to the socket since the connection was made, after the layers have transformed the
+    /// frames' bytes.
     ///
-    /// What the peer acknowledges between the two looks is missing from it: then the next acknowledgement brings it.
+    /// Bytes that the peer acknowledges between the two system calls are missing; the next acknowledgement includes
+    /// them.
     private var socketByteCount: UInt64? {
         guard let channel = context?.channel, let acknowledged = acknowledgedByteCount(channel),
             let unacknowledged = unacknowledgedByteCount(channel)
@@ -61,8 +63,8 @@ extension ConnectionHandler {
         return acknowledged + unacknowledged + UInt64(channelByteCount)
     }
 
-    /// Sets the timer to the next deadline. A timer that fires earlier finds nothing to do and is set anew, which costs
-    /// less than moving it with every read.
+    /// Sets the timer to the next deadline. A timer that fires early has nothing to do and is set again, which costs
+    /// less than moving it at every read.
     func armLivenessTimer() {
         guard let context, let deadline = liveness?.deadline else { return }
         livenessTimer.set(to: deadline, now: now(), on: context.eventLoop) {
@@ -75,7 +77,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// Takes a write that was just handed to the channel into account.
+    /// Notes a write that was just passed to the channel.
     func watchWrite(byteCount: Int) {
         let total: (() -> UInt64?)? = hasLayers ? { self.socketByteCount } : nil
         let action = liveness?.wrote(byteCount: byteCount, now: now(), total: total) ?? .none
@@ -83,14 +85,14 @@ extension ConnectionHandler {
             perform(action)
             armLivenessTimer()
         }
-        // Mostly the kernel has taken it all by now.
+        // Mostly the kernel has taken all bytes by now.
         guard isWriting else { return }
         liveness?.writeWaits(byteCount: channelByteCount, now: now())
         armLivenessTimer()
     }
 }
 
-/// Runs `body` with a channel's socket; nil where it has none, or no more.
+/// Runs `body` with a channel's socket; returns nil if it has none, or no longer has one.
 func withSocket<Result>(of channel: any Channel, _ body: (CInt) -> Result) -> Result? {
     typealias Handle = NIOBSDSocket.Handle
     return try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: Handle.self) { body($0) }

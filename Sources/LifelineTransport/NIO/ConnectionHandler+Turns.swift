@@ -1,13 +1,14 @@
 internal import LifelineCore
 internal import NIOCore
 
-/// Takes turns with other connections of the loop at receiving what was read.
+/// Lets the connections of a loop take turns at receiving the bytes that they have read.
 extension ConnectionHandler {
-    /// How long a connection receives what it has read before others have their turn: 500 µs, some ten times what it
-    /// costs to let them, and short enough that tens of connections which send nothing but the smallest frames are not
-    /// felt.
+    /// How long a connection receives read bytes before others get their turn: 500 µs. That is some ten times the cost
+    /// of a change of turns, and short enough that tens of connections which send only the smallest frames cause no
+    /// noticeable delay.
     private static var shortTurn: Duration { .microseconds(500) }
-    /// The same where no other one has had a turn since: 10 ms, beside which 100 µs until the next turn are little.
+    /// The same time if no other connection has had a turn since: 10 ms, compared to which 100 µs until the next turn
+    /// are little.
     private static var longTurn: Duration { .milliseconds(10) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -16,8 +17,8 @@ extension ConnectionHandler {
         if newcomer != nil, letsAnybodyIn { admitPeer() }
         if liveness?.received(now: time) == true { armLivenessTimer() }
         if rest.readableBytes > 0 {
-            // Within another read, for where a write fails NIO reads at once what is left; or behind one that waits for
-            // its turn, for when the peer ends its side NIO reads all that the kernel has.
+            // This read comes within another one, because NIO reads the remaining bytes at once when a write fails; or
+            // after one that waits for its turn, because NIO reads all bytes of the kernel when the peer ends its side.
             rest.writeImmutableBuffer(bytes)
         } else {
             rest = bytes
@@ -28,14 +29,14 @@ extension ConnectionHandler {
         if sharedReadLength != nil { SpareBuffer.forReading(bytes.capacity).giveBack(bytes) }
     }
 
-    /// Receives what was read, part by part, until that is done or the turn is over.
+    /// Receives the read bytes, part by part, until all are received or the turn is over.
     ///
-    /// - Parameter read: what the socket was read for just now; nil where that was in an earlier turn.
+    /// - Parameter read: the bytes just read from the socket; nil if they were read in an earlier turn.
     private func takeTurn(begunAt begin: MonotonicTime, behindReadOf read: ByteBuffer?) {
         if let executor, read == nil || !hasLayers {
             executor.read(isAll: read.map { $0.writableBytes > 0 }) { receivePart(ofTurn: $0, begunAt: begin) }
         } else if let executor {
-            // A layer may be in the middle of what it has read: tasks come after that.
+            // A layer may be in the middle of its read bytes: tasks run after that.
             let turn = executor.socketWasRead()
             while receivePart(ofTurn: turn, begunAt: begin) {}
         } else {
@@ -54,9 +55,9 @@ extension ConnectionHandler {
     }
 
     private func waitForTurn() {
-        guard let executor else { preconditionFailure("Without an executor all is received at once.") }
+        guard let executor else { preconditionFailure("Without an executor there are no turns.") }
         if sharedReadLength != nil, pauses.isDisjoint(with: .turn) {
-            // The loop's buffer is for other connections meanwhile.
+            // Other connections use the loop's buffer meanwhile.
             var own = ByteBufferAllocator().buffer(capacity: rest.readableBytes)
             own.writeBuffer(&rest)
             rest = own
@@ -66,7 +67,7 @@ extension ConnectionHandler {
         executor.readLater(self)
     }
 
-    /// It is this connection's turn again.
+    /// Continues in this connection's next turn.
     func continueReading() {
         guard isWaitingForTurn else { return }
         isWaitingForTurn = false
@@ -75,13 +76,13 @@ extension ConnectionHandler {
         chargeMemory()
     }
 
-    /// What was read and not received is for nobody any more.
+    /// Drops the bytes that were read and not received.
     func dropRest() {
         rest = ByteBuffer()
         handleDeferred()
     }
 
-    /// Handles an event when all has been received that the peer had sent before it.
+    /// Handles an event after all bytes that the peer sent before it were received.
     func handle(_ event: DeferredEvent) {
         if rest.readableBytes > 0 { return deferred.append(event) }
         switch event {
@@ -99,7 +100,7 @@ extension ConnectionHandler {
     }
 }
 
-/// An event behind what was read and is not received yet.
+/// An event after read bytes that are not received yet.
 enum DeferredEvent {
     /// An inbound event: mostly that the peer has ended its side.
     case user(Any)

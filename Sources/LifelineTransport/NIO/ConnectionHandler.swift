@@ -2,13 +2,13 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
-/// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
-/// holds when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and
-/// the two queues decide.
+/// The one handler of a connection: finds frames in place, passes them on in batches, and writes the bytes of the
+/// outbound queue when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`,
+/// `FrameAssembler` and the two queues decide.
 ///
 /// Inbound back-pressure: while the receiver's queue is over its high-water mark, the channel's `read` events are held
-/// here. One read may still come in after that. When the peer ends its side, NIO reads what the kernel still holds
-/// regardless, which is at most the socket's receive buffer.
+/// here. One read may still come in after that. When the peer ends its side, NIO nevertheless reads the bytes that the
+/// kernel still holds, which are at most the socket's receive buffer.
 final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
@@ -16,7 +16,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     let outbound: OutboundQueue
     let closed = Latch<ClosureReport>()
-    /// Everything accepted is with the kernel, and our side has ended; or why that never comes.
+    /// Opens when the kernel has everything accepted and this side has ended, or with the reason why that will not
+    /// happen.
     let outputEnded = Latch<ConnectionError?>()
     let closeTimeout: Duration
     let livenessOptions: LivenessOptions
@@ -30,7 +31,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     private var assembler: FrameAssembler
     var receiver: Receiver
     var context: ChannelHandlerContext?
-    /// Runs tasks on the loop; nil where none run there.
+    /// Runs tasks on the loop; nil if none run there.
     var executor: LoopExecutor?
     var pauses: ReadPauses = []
     private var isReadHeld = false
@@ -40,9 +41,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let hasLayers: Bool
     let layersSendPings: Bool
     var watch: SocketWatch?
-    /// While the end waits for acknowledgements.
+    /// The state while the end waits for acknowledgements.
     var lastWait: LastWait?
-    /// Nobody can find the peer's pings any more.
+    /// Whether the peer's pings can no longer be found.
     private var cannotAnswer = false
     /// Nil while there is no connection.
     var liveness: Liveness?
@@ -50,41 +51,42 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var isWriting = false
     private var replies: ReplyBacklog
     let replyBuffer: ReplyBuffer?
-    /// Nil when this handler does not say how much is read.
+    /// Nil when this handler does not control the length of reads.
     var sharedReadLength: NIOLoopBoundBox<Int>?
     private var readLength = ReadLength.normal
-    /// The receiver's: asking it would copy that.
+    /// A copy of the receiver's limit: reading it there would copy the receiver.
     let partLimit: PartLimit
-    /// What is left of what was read, and is still to be received.
+    /// The read bytes that are still to be received.
     var rest = ByteBuffer()
-    /// What came behind the rest, and is dealt with when that has been received.
+    /// The events after the rest, which are handled when that has been received.
     var deferred: [DeferredEvent] = []
-    /// Which of the loop's turns was the connection's last; nil before the first.
+    /// The number of the connection's last turn on the loop; nil before the first.
     var lastTurn: Int?
     /// Whether the rest waits for the connection's next turn.
     var isWaitingForTurn = false
     /// The limit for frames once the peer was let in.
     private let maximumFrameLength: Int
-    /// Until the peer has spoken, or was let in, on a connection that was accepted.
+    /// Set on an accepted connection until the peer has sent something, or was let in.
     var newcomer: Newcomer?
-    /// Whether the peer's first bytes let it in.
+    /// Whether a peer is let in with its first bytes.
     let letsAnybodyIn: Bool
     private let memoryBudget: MemoryBudget?
     var memoryCharge: MemoryCharge?
-    /// What is held for a peer that does not take what is written; 0 while it does.
+    /// The bytes kept for a peer that does not take written ones; 0 while it does.
     private var stalledByteCount = 0
     private let outboundMarks: WaterMarks
-    /// What is being written; its memory is used on afterwards.
+    /// The bytes being written; their memory is reused afterwards.
     var bytesInFlight = ByteBuffer()
 
     var inbox: Receiver.Inbox { receiver.inbox }
 
     /// - Parameters:
-    ///   - whenActive: called when the connection stands.
-    ///   - now: reads the clock by which the peer's liveness is judged.
-    ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can
-    ///     tell.
-    ///   - unacknowledgedByteCount: what it has not, of what our kernel has taken; nil where nobody can tell.
+    ///   - whenActive: called when the connection is open.
+    ///   - now: reads the clock for the peer's liveness.
+    ///   - acknowledgedByteCount: returns the number of written bytes that the peer's kernel has acknowledged; nil if
+    ///     unknown.
+    ///   - unacknowledgedByteCount: returns the number of bytes that this kernel has taken and the peer's has not
+    ///     acknowledged; nil if unknown.
     init(
         receiver: Receiver,
         options: ConnectionOptions,
@@ -98,7 +100,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
     ) {
         self.receiver = receiver
-        // What layers make of the frames' bytes is not what the peer's TCP acknowledges.
+        // With layers, the peer's TCP acknowledges other bytes than those of frames.
         self.hasLayers = !options.layers.isEmpty
         self.layersSendPings = options.layers.contains { $0.sendsPings }
         self.tracksDelivery = options.tracksDelivery && !hasLayers
@@ -123,7 +125,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // Behind layers the channel is active before this handler is there.
+        // With layers the channel is active before this handler is added.
         if context.channel.isActive { begin(context) }
     }
 
@@ -147,14 +149,14 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         whenActive.take()?(self, context.channel)
     }
 
-    /// The peer was let in.
+    /// Notes that the peer was let in.
     func admitPeer() {
         assembler.raiseLimit(to: maximumFrameLength)
         newcomer?.leave()
         newcomer = nil
     }
 
-    /// Charges what is held until the socket is read or written again.
+    /// Charges the bytes that are kept until the socket is read or written again.
     func chargeMemory() {
         guard let memoryBudget, liveness != nil else { return }
         var byteCount = assembler.heldByteCount + rest.readableBytes + stalledByteCount
@@ -172,7 +174,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     // MARK: Input
 
-    /// Receives a part of what was read, or all of it where nobody wants more.
+    /// Receives a part of the read bytes, or drops all of them when no more are wanted.
     func receivePart(_ limit: PartLimit) {
         let bytes = rest
         rest = ByteBuffer()
@@ -181,13 +183,13 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         let before = assembler.frameCount
         var byteCount = bytes.readableBytes
         do {
-            // At once: what follows may take in the rest.
+            // At once, because the following calls may receive the rest.
             defer { metrics.received(byteCount: byteCount, frameCount: assembler.frameCount - before) }
             byteCount = try bytes.withUnsafeReadableBytes {
                 try assembler.receivePart(of: $0, limit: limit, into: &receiver)
             }
         } catch let error as ConnectionError {
-            // The receiver's own doing.
+            // The receiver itself has failed.
             _ = receiver.finishBatch()
             return fail(error, resetting: true)
         } catch {
@@ -207,7 +209,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
     }
 
-    /// Has a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.
+    /// Makes a channel read into its loop's buffer, which this handler gives back. For the handler next to the socket.
     func readIntoSharedBuffer(of channel: any Channel) throws {
         let length = NIOLoopBoundBox(readLength, eventLoop: channel.eventLoop)
         try channel.syncOptions?.setOption(.recvAllocator, value: SharedReceiveAllocator(readLength: length))
@@ -221,9 +223,9 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         sharedReadLength?.value = length
     }
 
-    /// - Parameter action: what was done with the bytes.
+    /// - Parameter action: the handling of the bytes.
     private func framingViolated(_ error: ConnectionError, _ action: ConnectionStateMachine.BytesAction) {
-        // What is for nobody may be anything.
+        // Bytes that are dropped need not be frames.
         cannotAnswer = true
         if action == .parse { fail(error, resetting: true) }
     }
@@ -252,7 +254,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
     }
 
-    /// The receiver takes more.
+    /// Resumes reading, because the receiver takes more.
     func resumeReading() {
         resumeReading(.receiver)
     }
@@ -285,7 +287,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             perform(machine.inputEnded())
         } else if event is PeerEndedBothSides {
             liveness?.inputEnded()
-            // First, so that who sees the end cannot send any more. What is accepted and not written, the layer fails.
+            // First, so that code that sees the end cannot send any more. The layer fails accepted bytes that are not
+            // written.
             let flushNow = outbound.finish(refusing: .webSocketEnded)
             perform(machine.inputEnded())
             if flushNow { flush() }
@@ -301,8 +304,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     func perform(_ action: ConnectionStateMachine.EndAction) {
         if let end = action.finishInput {
             if let violation = finishInput(end) { fail(violation, resetting: true) }
-            // What comes from now on is for nobody, however much waits for the receiver. Pings are still answered, so
-            // that a peer which asks and does not read is read no further than before.
+            // Bytes received from now on are dropped, however much waits for the receiver. Pings are still answered, so
+            // the limit for a peer that asks and does not read remains.
             resumeReading(.receiver)
         }
         if action.closeChannel { context?.close(promise: nil) }
@@ -333,7 +336,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         case .none:
             return
         case .write(let buffer, let frameCount, let isFinishing):
-            // What a peer asks from now on would put the end off for as long as it asks.
+            // Answers from now on would delay the end for as long as the peer asks.
             if isFinishing { replyBuffer?.isOpen = false }
             metrics.sent(byteCount: buffer.readableBytes, frameCount: frameCount)
             let written = context.eventLoop.makePromise(of: Void.self)
@@ -352,7 +355,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         }
     }
 
-    /// The kernel has not taken all of a write. Until it has, as much may be accepted as the high mark allows.
+    /// Handles a write that the kernel has not fully taken. Until it has, bytes are accepted up to the high mark.
     private func writeStalled(byteCount: Int) {
         stalledByteCount = max(byteCount, outboundMarks.high)
         chargeMemory()
@@ -372,7 +375,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             bytesInFlight = ByteBuffer()
             liveness?.writeCompleted()
             if replies.writeCompleted() { resumeReading(.replies) }
-            // The next tick, so that what is sent until then goes out together.
+            // In the next tick, so that messages sent until then go out together.
             if outbound.completeWrite() { context?.eventLoop.assumeIsolated().execute { self.flush() } }
             if let watch, outbound.asksForAcknowledgement {
                 outbound.acknowledge(byteCount: watch.acknowledgedByteCount)

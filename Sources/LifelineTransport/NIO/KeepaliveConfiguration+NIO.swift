@@ -3,7 +3,7 @@ internal import LifelineCore
 internal import NIOCore
 
 extension KeepaliveConfiguration {
-    /// What a TCP socket is to be told: none when the kernel shall not watch.
+    /// Returns the options for a TCP socket: none when the kernel should not watch.
     static func socketOptions(
         of configuration: KeepaliveConfiguration?
     ) -> [(option: ChannelOptions.Types.SocketOption, value: SocketOptionValue)] {

@@ -2,50 +2,50 @@ internal import NIOCore
 
 extension LoopExecutor {
     struct State {
-        /// Those that have come, behind those of which some were run.
+        /// The new jobs, which run after those in `begun`.
         var jobs: [UnownedJob] = []
         var begun = Jobs()
-        /// Whether the loop has been asked to run them, and need not be again.
+        /// Whether the loop was already asked to run them.
         var isScheduled = false
-        /// Which time it was asked for last: earlier ones count no more.
+        /// The number of the last request to the loop. Earlier requests no longer count.
         var lastRequest: UInt64 = 0
-        /// Whether the loop is at it, or reads and does so next. Then nobody need ask it, to run tasks or to write.
+        /// Whether the loop is running tasks, or reads and runs them next. Then it need not be asked to run tasks or to
+        /// write.
         var isActive = false
-        /// Whether it has read all that there was, so that a peer may have nothing to do until it hears something.
+        /// Whether it has read all bytes, so that a peer may be idle until it gets an answer.
         var isPeerIdle = false
-        /// Those that have something to offer to their connections, before these write.
+        /// The sources with frames for their connections, to offer before the connections write.
         var sources: [any FrameSource] = []
         /// The connections that have something to write.
         var writers: [NIOLoopBound<any ConnectionControl>] = []
-        /// Until when tasks have the loop before it looks at its sockets.
+        /// The time until which tasks may run before the loop polls its sockets.
         var turnEnd = NIODeadline.uptimeNanoseconds(0)
-        /// When the loop ran out of them; nil while it has some.
+        /// The time at which the loop ran out of tasks; nil while it has some.
         var idleSince: NIODeadline? = .uptimeNanoseconds(0)
-        /// When the loop had certainly looked at its sockets.
+        /// The last time at which the loop had certainly polled its sockets.
         var lastPoll = NIODeadline.uptimeNanoseconds(0)
-        /// How often a socket was read: until now, and until the last look that is known of.
+        /// The number of socket reads: until now, and until the last known poll.
         var (readCount, seenReadCount) = (0, 0)
-        /// How often a connection has had a turn at receiving what it had read.
+        /// The number of turns of connections at receiving read bytes.
         var turnCount = 0
         var pauseCount = 0
-        /// The connections that have read more than they could receive in their turns.
+        /// The connections that could not receive all read bytes in their turns.
         var readers: [NIOLoopBound<any ConnectionControl>] = []
-        /// Whether these go on when the loop has looked at its sockets.
+        /// Whether they are scheduled to continue after the loop has polled its sockets.
         var areReadersScheduled = false
 
         var hasWork: Bool { !jobs.isEmpty || begun.areLeft || !sources.isEmpty || !writers.isEmpty }
 
-        /// Returns which time the loop is asked for.
+        /// Notes a request to the loop, and returns its number.
         mutating func request() -> UInt64 {
             isScheduled = true
             lastRequest += 1
             return lastRequest
         }
 
-        /// What is to be run next: what is left of those that were begun comes first. Leaves room for those that come
-        /// meanwhile.
+        /// Takes the jobs to run next: first the rest of the begun ones. Leaves room for new jobs.
         ///
-        /// - Returns: whether there is anything.
+        /// - Returns: whether there are any.
         mutating func takeJobs(into next: inout Jobs, leaving spare: inout Spare) -> Bool {
             if begun.areLeft {
                 next = begun
@@ -62,7 +62,7 @@ extension LoopExecutor {
             return true
         }
 
-        /// - Parameter jobs: those that `takeJobs` gave, of which some were run.
+        /// - Parameter jobs: the jobs from `takeJobs`, of which some were run.
         mutating func putBack(_ jobs: Jobs) {
             if jobs.areLeft { begun = jobs }
         }
@@ -86,7 +86,7 @@ extension LoopExecutor {
             return true
         }
 
-        /// Some of those that waited had their turns, and `rest` had none. Returns whether any wait.
+        /// Notes that some waiting readers had their turns, and `rest` had none. Returns whether any wait.
         mutating func readersHadTurns(_ rest: some Collection<NIOLoopBound<any ConnectionControl>>) -> Bool {
             readers.insert(contentsOf: rest, at: 0)
             areReadersScheduled = !readers.isEmpty
@@ -100,12 +100,12 @@ extension LoopExecutor {
 
     struct Jobs {
         var jobs: [UnownedJob] = []
-        /// Those before this index were run.
+        /// The index of the first job that was not run.
         var next = 0
 
         var areLeft: Bool { next < jobs.count }
 
-        /// Takes the memory of those that were run. Nobody else may hold it.
+        /// Takes the memory of the jobs that were run. Nothing else may hold it.
         mutating func takeMemory() -> [UnownedJob] {
             jobs.removeAll(keepingCapacity: jobs.count <= LoopExecutor.longestSpare)
             defer { self = Jobs() }
@@ -113,7 +113,7 @@ extension LoopExecutor {
         }
     }
 
-    /// Memory for what comes, so that it need not be allocated anew.
+    /// Memory for new jobs, so that it need not be allocated again.
     struct Spare {
         var jobs: [UnownedJob] = []
         var writers: [NIOLoopBound<any ConnectionControl>] = []
@@ -124,32 +124,32 @@ extension LoopExecutor {
         }
     }
 
-    /// The time that tasks have.
+    /// The time for tasks.
     struct Turn {
         let begin: NIODeadline
-        /// Until when tasks have the loop before it looks at its sockets.
+        /// The time until which tasks may run before the loop polls its sockets.
         let end: NIODeadline
         /// How long tasks run before the loop writes what they have sent.
         let slice: TimeAmount
-        /// How many tasks run until the clock is looked at, and how many of them have.
+        /// The number of tasks between two readings of the clock, and how many of them have run.
         var step = 1
         var count = 0
     }
 
     enum Work {
-        /// They are the caller's now.
+        /// The caller has jobs to run.
         case jobs
         case offers([any FrameSource])
-        /// The connections in `Spare.writers` are to be flushed.
+        /// The connections in `Spare.writers` have to be flushed.
         case writes
     }
 
-    /// How far jobs were run.
+    /// The reason why running jobs stopped.
     enum Progress {
         case done
-        /// The loop has to write what tasks have sent.
+        /// The loop has to write messages that tasks have sent.
         case sliceOver
-        /// The loop has to look at its sockets.
+        /// The loop has to poll its sockets.
         case turnOver
     }
 }

@@ -3,44 +3,46 @@ internal import NIOConcurrencyHelpers
 internal import NIOCore
 
 /// Runs tasks on an event loop, between its reads and its writes. Tasks that one read wakes run one after the other
-/// right behind it, and what they send in 20 to 100 µs goes out with one write: neither takes a switch to another
-/// thread, which costs more than most messages (3 µs and more, measured), nor a turn of the loop.
+/// right after it, and the messages that they send within 20 to 100 µs go out with one write. Neither needs a switch to
+/// another thread, which costs more than most messages (3 µs and more, measured), nor another turn of the loop.
 ///
-/// A task that blocks its thread holds up every connection of the loop. The loop has to outlive its tasks.
+/// A task that blocks its thread delays every connection of the loop. The loop has to outlive its tasks.
 final class LoopExecutor: TaskExecutor {
-    /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers
-    /// are answered over most networks. The loop does not look by itself while anything is due, and tasks that wake one
-    /// another, yield, or wait for a write always are.
+    /// How long tasks may run before the loop polls its sockets: 5 ms, which is short compared to the response times
+    /// over most networks. The loop does not poll while any task is due, and tasks that wake one another, yield, or
+    /// wait for a write are always due.
     private static let turn = TimeAmount.milliseconds(5)
-    /// How long tasks are held then, so that nothing is due: 200 µs, in which the loop also writes what they have sent.
+    /// How long tasks are then paused, so that none is due: 200 µs, in which the loop also writes the messages that
+    /// they have sent.
     private static let pause = TimeAmount.microseconds(200)
-    /// How long it is believed that the loop looks whenever it has no tasks for a while, and no read shows it: 50 ms.
-    /// It may have been busy with something else, such as the writes of many connections.
+    /// How long the loop is assumed to poll whenever it has no tasks for a while, if no read shows it: 50 ms. The loop
+    /// may have been busy with other work, such as the writes of many connections.
     private static let trust = TimeAmount.milliseconds(50)
-    /// After which time the loop writes what tasks have sent, though others are still to run: 100 µs, some times what a
-    /// write costs, or after one that takes longer. The peer goes on with the first of many messages while the last are
-    /// handled.
+    /// The time after which the loop writes messages of tasks, even if other tasks still have to run: 100 µs, some
+    /// times the cost of a write, or later when a task takes longer. So the peer can continue with the first of many
+    /// messages while the last are handled.
     private static let slice = TimeAmount.microseconds(100)
-    /// The same behind a read, when the peer may have nothing to do until it hears something: 20 µs, so that it wakes
-    /// up while others are handled. With 64 requests under way on two processors, that is 5.5 µs a request in place of
+    /// The same time after a read, when the peer may be idle until it gets an answer: 20 µs, so that it wakes up while
+    /// other messages are handled. With 64 requests under way on two processors, a request then takes 5.5 µs instead of
     /// 9.2.
     private static let firstSlice = TimeAmount.microseconds(20)
-    /// For how long connections that have read much go on, one after the other, until the loop looks at its sockets: 2
-    /// ms.
+    /// How long connections that have read many bytes continue, one after the other, until the loop polls its sockets:
+    /// 2 ms.
     private static let readersTurn = TimeAmount.milliseconds(2)
-    /// In what time they go on: 100 µs, so that nothing is due until the loop has looked. With 10 µs a debug build
-    /// never did, for making the timer took longer.
+    /// The delay before they continue: 100 µs, so that nothing is due until the loop has polled. With 10 µs a debug
+    /// build never polled, because making the timer took longer.
     private static let readersDelay = TimeAmount.microseconds(100)
-    /// How many tasks run before the clock is looked at, which costs as much as a small one: the first, then ever more.
+    /// The most tasks between two readings of the clock, which costs as much as a small task: at first one, then more
+    /// and more.
     private static let longestStep = 8
-    /// How many jobs the memory of the last ones is kept for: 64, which are half a kilobyte.
+    /// The number of jobs that spare memory is kept for: 64, which take half a kilobyte.
     static let longestSpare = 64
 
     private let loop: any EventLoop
     private let now: @Sendable () -> NIODeadline
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter now: reads the clock by which tasks are held.
+    /// - Parameter now: reads the clock for pauses and turns.
     init(_ loop: any EventLoop, now: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.loop = loop
         self.now = now
@@ -55,7 +57,7 @@ final class LoopExecutor: TaskExecutor {
         if let request { loop.execute { self.run(request) } }
     }
 
-    /// Has a connection flush on the loop, together with others where the loop is at its tasks.
+    /// Makes a connection flush on the loop, together with others if the loop is running tasks.
     func flush(_ connection: NIOLoopBound<any ConnectionControl>) {
         let isActive = state.withLockedValue { state in
             if state.isActive { state.writers.append(connection) }
@@ -64,7 +66,7 @@ final class LoopExecutor: TaskExecutor {
         if !isActive { loop.execute { connection.value.flush() } }
     }
 
-    /// Has a source offer what it has once the tasks of a slice have run; false where none are running.
+    /// Makes a source offer its frames once the tasks of a slice have run; returns false if none are running.
     func offerLater(_ source: any FrameSource) -> Bool {
         state.withLockedValue { state in
             if state.isActive { state.sources.append(source) }
@@ -72,9 +74,9 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// Something was read from a socket, so that the loop has looked at all of them: tasks need not be held for it.
+    /// Notes that a socket was read, so the loop has polled all of them: tasks need not be paused for it.
     ///
-    /// - Returns: how many turns connections have had, this one included.
+    /// - Returns: the number of turns that connections have had, including this one.
     @discardableResult func socketWasRead() -> Int {
         state.withLockedValue { state in
             state.readCount += 1
@@ -83,17 +85,17 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// The same, where the tasks that the read wakes run at once, with those that wait already. Call it on the loop,
-    /// where nothing is in the middle of what a task may change.
+    /// Does the same, and runs the tasks that the read wakes at once, with those that already wait. Call it on the
+    /// loop, and not in the middle of a change that a task may see.
     ///
     /// - Parameters:
-    ///   - isAll: whether there was no more to be read; nil where nothing was read just now.
-    ///   - receive: takes in what was read, or a part of it, after which tasks may run; tells whether to take in more
-    ///     of it. It gets what `socketWasRead()` returns.
+    ///   - isAll: whether nothing more was left to read; nil if nothing was read just now.
+    ///   - receive: receives the read bytes, or a part of them, after which tasks may run; returns whether to receive
+    ///     more. Its argument is the result of `socketWasRead()`.
     func read(isAll: Bool?, _ receive: (_ turn: Int) -> Bool) {
         let (isNested, turn) = state.withLockedValue { state in
             state.turnCount += 1
-            // A turn of a connection that has read before says nothing of the sockets.
+            // A turn of a connection that has read before does not show that the sockets were polled.
             if isAll != nil { state.readCount += 1 }
             state.isPeerIdle = isAll ?? false
             defer { state.isActive = true }
@@ -113,7 +115,7 @@ final class LoopExecutor: TaskExecutor {
         if goesOn { run() }
     }
 
-    /// Has a connection go on with what it has read when the loop has looked at its sockets, behind others that do.
+    /// Lets a connection continue with its read bytes after the loop has polled its sockets, after others that wait.
     /// Call it on the loop.
     func readLater(_ connection: any ConnectionControl) {
         let areScheduled = state.withLockedValue { state in
@@ -125,7 +127,7 @@ final class LoopExecutor: TaskExecutor {
     }
 
     private func scheduleReaders() {
-        // Behind what is due now, which would take the time up.
+        // After the work that is due now, which would use up the time.
         loop.execute { [loop] in
             loop.scheduleTask(in: Self.readersDelay) { self.continueReaders() }
         }
@@ -143,9 +145,9 @@ final class LoopExecutor: TaskExecutor {
         if state.withLockedValue({ $0.readersHadTurns(readers) }) { scheduleReaders() }
     }
 
-    /// Whether to write what there is before tasks have gone on: once behind a read, so that both sides work at the
-    /// same time. Echoes of 512 bytes, 64 in flight, took 1.7 µs in place of 2.4 so; where the peer has enough to do,
-    /// each write costs.
+    /// Returns whether to write before tasks go on: once after a read, so that both sides work at the same time. Echoes
+    /// of 512 bytes, 64 in flight, took 1.7 µs instead of 2.4 with it. When the peer has enough to do, each write only
+    /// costs time.
     func shouldWriteEarly() -> Bool {
         state.withLockedValue { state in
             defer { state.isPeerIdle = false }
@@ -153,12 +155,12 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// How often a socket was read until now: what tests look at.
+    /// The number of socket reads until now, for tests.
     var readCount: Int { state.withLockedValue { $0.readCount } }
-    /// How often tasks were held until now: what tests look at.
+    /// The number of pauses of tasks until now, for tests.
     var pauseCount: Int { state.withLockedValue { $0.pauseCount } }
 
-    /// Runs tasks as the loop was asked to, unless it was asked again, or they have run behind a read.
+    /// Runs tasks for a request to the loop, unless there was a later request, or they have run after a read.
     private func run(_ request: UInt64, afterPause: Bool = false) {
         let isDue = state.withLockedValue { $0.isScheduled && $0.lastRequest == request }
         if isDue { run(afterPause: afterPause) }
@@ -177,7 +179,7 @@ final class LoopExecutor: TaskExecutor {
                 }
             case .offers(let sources):
                 for source in sources { source.offer() }
-                // Tasks that wait for what was offered would put the writes off for as long as they offer more.
+                // Tasks that wait for their offers would delay the writes for as long as they offer more.
                 if hasJobs, now() - turn.begin > turn.slice { return resumeLater(with: Jobs()) }
             case .writes:
                 spare.flushWriters()
@@ -185,8 +187,8 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// Runs tasks while more of what was read is to be taken in, for a slice at most. What they send is written with
-    /// what the next ones do, unless it took them a slice.
+    /// Runs tasks for at most a slice, while more read bytes are still to be received. Their messages are written
+    /// together with those of the next tasks, unless they took a whole slice.
     private func runBetweenParts() {
         var turn = beginTurn()
         var (jobs, spare) = (Jobs(), Spare())
@@ -215,7 +217,7 @@ final class LoopExecutor: TaskExecutor {
         return .done
     }
 
-    /// Returns the turn: a new one, if the loop has looked at its sockets.
+    /// Returns the turn: a new one if the loop has polled its sockets.
     private func beginTurn(afterPause: Bool = false) -> Turn {
         let time = now()
         return state.withLockedValue { state in
@@ -225,7 +227,7 @@ final class LoopExecutor: TaskExecutor {
                 state.seenReadCount = state.readCount
                 state.turnEnd = time + Self.turn
             } else if let idleSince = state.idleSince, time - idleSince > Self.pause,
-                // Else the loop may have been busy with what connections had read.
+                // Otherwise the loop may have been busy with bytes that connections had read.
                 time - state.lastPoll < Self.trust, !state.areReadersScheduled
             {
                 state.turnEnd = time + Self.turn
@@ -236,8 +238,8 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there
-    /// is nothing, so that what comes next asks the loop for it.
+    /// Returns the next work: tasks first, then offers of sources, then writes. Returns nil when there is none, so that
+    /// the next task asks the loop.
     private func takeWork(into jobs: inout Jobs, leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
             if state.takeJobs(into: &jobs, leaving: &spare) { return .jobs }
@@ -252,7 +254,7 @@ final class LoopExecutor: TaskExecutor {
 
     private var hasJobs: Bool { state.withLockedValue { !$0.jobs.isEmpty } }
 
-    /// Behind what is due now.
+    /// Continues after the work that is due now.
     private func resumeLater(with jobs: Jobs) {
         let request = endSlice(leaving: jobs)
         loop.execute { self.run(request) }
@@ -260,13 +262,13 @@ final class LoopExecutor: TaskExecutor {
 
     private func pause(before jobs: Jobs) {
         let request = endSlice(leaving: jobs) { $0.pauseCount += 1 }
-        // Behind what the tasks have left to do, which would take the pause up.
+        // After the work that the tasks have left, which would use up the pause.
         loop.execute { [loop] in
             loop.scheduleTask(in: Self.pause) { self.run(request, afterPause: true) }
         }
     }
 
-    /// Returns which time the loop is to be asked for.
+    /// Returns the number of the next request to the loop.
     private func endSlice(leaving jobs: Jobs, _ change: (inout State) -> Void = { _ in }) -> UInt64 {
         writeAll { state in
             state.putBack(jobs)
@@ -276,10 +278,9 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// Has everything offered and written that there is. Whether that makes tasks go on, or has sockets read, is left
-    /// for later.
+    /// Offers and writes everything. Tasks that this wakes, and sockets that it makes readable, wait until later.
     ///
-    /// - Parameter change: what to do when there is nothing left, before there can be more.
+    /// - Parameter change: called when nothing is left, before there can be more.
     private func writeAll<Result>(then change: (inout State) -> Result) -> Result {
         while true {
             let (sources, writers, result) = state.withLockedValue { state in

@@ -11,6 +11,6 @@ struct LoopExecutors: Sendable {
         )
     }
 
-    /// That of a loop of the group's.
+    /// The executor of a loop of the group.
     subscript(loop: any EventLoop) -> LoopExecutor? { executors[ObjectIdentifier(loop)] }
 }

@@ -15,10 +15,10 @@ package struct NIOTransport: Transport {
     /// Uses the process-wide loops, one for each core.
     private static let process = NIOTransport(group: MultiThreadedEventLoopGroup.singleton)
 
-    /// That of the simulated host on which the task runs; nil where it runs on the real one.
+    /// The transport of the simulated host on which the task runs; nil on the real host.
     @TaskLocal package static var simulated: NIOTransport?
 
-    /// That of everyone who asks for none in particular.
+    /// The default transport.
     package static var shared: NIOTransport { simulated ?? process }
 
     package init(group: any EventLoopGroup) { self.init(group: group, channels: SocketChannels()) }
@@ -36,10 +36,10 @@ package struct NIOTransport: Transport {
         executor = executors[loop]
     }
 
-    /// The same with one loop for all connections, the group's next one.
+    /// Returns the transport with a single loop for all connections, the group's next one.
     package func onOneLoop() -> NIOTransport { NIOTransport(self, on: group.next()) }
 
-    /// The loop of the next connection: of `onOneLoop()`, that of all.
+    /// The loop of the next connection; with `onOneLoop()`, the loop of all.
     package var loop: any EventLoop { group.next() }
 
     package func connect<Receiver: FrameReceiver>(
@@ -64,14 +64,13 @@ package struct NIOTransport: Transport {
         }
     }
 
-    /// Connects to an endpoint for another protocol than that of frames. Cancelling the task gives the attempt up with
-    /// `CancellationError`; nothing of it is left in the kernel when this throws.
+    /// Connects to an endpoint for a protocol other than that of frames. Cancelling the task gives up the attempt with
+    /// `CancellationError`. When this throws, no socket of the attempt is left in the kernel.
     ///
     /// - Parameters:
-    ///   - layers: what lies between the socket and the protocol, from the socket on.
-    ///   - timeout: how long it may take, with the layers' handshakes.
-    ///   - addHandlers: adds what speaks the protocol to a channel that is connected, on its loop, before any byte is
-    ///     read.
+    ///   - layers: the layers between the socket and the protocol, from the socket on.
+    ///   - timeout: the time that it may take, including the layers' handshakes.
+    ///   - addHandlers: adds the protocol's handlers to a connected channel, on its loop, before any byte is read.
     /// - Throws: `ConnectionError`, `CancellationError`, or what `addHandlers` throws.
     package func openChannel(
         to endpoint: Endpoint,
@@ -109,7 +108,7 @@ package struct NIOTransport: Transport {
             switch result {
             case .failure(let error): outcome.open(with: .failure(error))
             case .success(let channel):
-                // Means nothing where it has come to stand before.
+                // This has no effect if the connection was opened before.
                 channel.closeFuture.whenComplete { _ in outcome.open(with: .failure(HandshakeCut())) }
             }
         }
@@ -143,7 +142,7 @@ package struct NIOTransport: Transport {
     }
 }
 
-/// Where to connect to, and what lies between the socket and what speaks there.
+/// The address to connect to, and the layers between the socket and the protocol.
 private struct Route: Sendable {
     let endpoint: Endpoint
     var proxyAddress: Endpoint.Address?
@@ -167,8 +166,8 @@ private struct Route: Sendable {
         proxyAddress = options.proxyAddress
     }
 
-    /// Has the layers added as soon as the channel is connected: what the peer says, and its end, may come before
-    /// whoever connects hears of it. Then `completion` adds what lies above them.
+    /// Adds the layers as soon as the channel is connected, because bytes and the end of the peer may come before the
+    /// connecting task is notified. Then `completion` adds the handlers above them.
     func addLayers<Opened>(
         to channel: any Channel,
         _ attempt: ConnectAttempt,
@@ -186,19 +185,20 @@ private struct Route: Sendable {
 }
 
 extension Channel {
-    /// Sets what all connections' channels have in common. Call it on the loop. In place of a bootstrap's options, for
-    /// which SwiftNIO makes futures: 4,400 instructions for both, and not 19,500.
+    /// Sets the options that all connections' channels have in common. Call it on the loop. It replaces a bootstrap's
+    /// options, for which SwiftNIO makes futures: both together take 4,400 instructions instead of 19,500.
     func setConnectionOptions() throws {
         let options = syncOptions
         try options?.setOption(.allowRemoteHalfClosure, value: true)
-        // One read a tick, so that back-pressure takes hold after at most one more read. Behind layers NIO's adaptive
-        // allocator makes that up to 64 KiB on a busy connection and keeps an idle one small.
+        // One read in a tick, so that back-pressure takes effect after at most one more read. With layers, NIO's
+        // adaptive allocator makes a read up to 64 KiB on a busy connection, and keeps that of an idle one small.
         try options?.setOption(.maxMessagesPerRead, value: 1)
     }
 }
 
 extension ConnectionHandler {
-    /// The connection stands: makes its handle, and tells the receiver. On the channel's loop, before the first read.
+    /// Makes the handle of an open connection, and informs the receiver. Runs on the channel's loop, before the first
+    /// read.
     func open(
         _ channel: any Channel,
         endpoint: Endpoint,

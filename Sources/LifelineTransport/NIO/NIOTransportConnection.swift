@@ -2,8 +2,8 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
-/// What a connection's handle has its handler do, on its loop. The handle knows no more of it, so that it is no generic
-/// code, which looks types up at every call.
+/// The interface between a connection's handle and its handler, on its loop. With this protocol the handle is not
+/// generic code, which looks up types at every call.
 protocol ConnectionControl: AnyObject {
     var undeliveredByteCount: Int { get }
     func flush()
@@ -20,14 +20,14 @@ extension ConnectionHandler: ConnectionControl {}
 
 /// The thread-safe handle on a connection whose handler lives on its event loop.
 final class NIOTransportConnection: TransportConnection {
-    // Made when they are asked for, as few are: 6,000 instructions.
+    // Made only on request, because each takes 6,000 instructions and few are needed.
     var localEndpoint: Endpoint { Endpoint(localAddress, spokenToAs: endpoint) ?? endpoint }
     var remoteEndpoint: Endpoint { Endpoint(remoteAddress, spokenToAs: endpoint) ?? endpoint }
     let applicationProtocol: String?
     let webSocket: WebSocketOpening?
     var executor: (any TaskExecutor)? { loopExecutor }
 
-    /// Names the ends that have no name of their own, and the peer behind a proxy.
+    /// Names ends without a name of their own, and the peer behind a proxy.
     private let endpoint: Endpoint
     private let localAddress: SocketAddress?
     private let remoteAddress: SocketAddress?
@@ -40,7 +40,7 @@ final class NIOTransportConnection: TransportConnection {
 
     /// Call it on the channel's loop.
     ///
-    /// - Parameter endpoint: names the ends that have no name of their own, and the peer behind a proxy.
+    /// - Parameter endpoint: names ends without a name of their own, and the peer behind a proxy.
     init(
         channel: any Channel,
         handler: ConnectionHandler<some FrameReceiver>,

@@ -42,7 +42,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         channels: any ChannelMaker,
         makeReceiver: @escaping @Sendable () -> Receiver
     ) async throws(ConnectionError) -> NIOTransportListener {
-        // The marks play no part: the accept handler pauses at the connection limit.
+        // The marks have no effect: the accept handler pauses at the connection limit.
         let accepted = BatchQueue<OpenedConnection<Inbox>>(marks: WaterMarks(low: 0, high: .max))
         let loop = group.next()
         let newcomers = options.closesSilentConnections ? Newcomers() : nil
@@ -96,7 +96,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         }
     }
 
-    /// Sets an accepted connection up. Its place is released by the consumer that got it, or here if none will.
+    /// Sets up an accepted connection. The consumer that takes it releases its place, or this function if none will.
     private static func initialize(
         _ channel: any Channel,
         receiver: Receiver,
@@ -141,7 +141,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
                 }
                 .assumeIsolated().whenFailure { error in
                     logger.info(
-                        "An accepted connection did not come about",
+                        "An accepted connection could not be set up",
                         metadata: [
                             "remote": "\(channel.remoteAddress.map { "\($0)".escaped() } ?? "unknown")",
                             "error": "\(ConnectionError(acceptingOn: endpoint, failedWith: error))",
@@ -152,10 +152,10 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
         )
     }
 
-    /// Closes a connection whose peer has said nothing.
+    /// Closes a connection whose peer has sent nothing.
     private static func makeWay(_ handler: ConnectionHandler<Receiver>, _ channel: any Channel) {
         if handler.context != nil { return handler.fail(.madeWay, resetting: true) }
-        // Its layers shake hands still, or are to begin.
+        // Its layers have not finished their handshakes.
         channel.triggerUserOutboundEvent(SocketCut(), promise: nil)
         channel.close(promise: nil)
     }
@@ -163,7 +163,7 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     func nextConnection() async throws -> OpenedConnection<Inbox>? {
         while true {
             try Task.checkCancellation()
-            // Each comes in a batch of its own.
+            // Each connection is a batch of its own.
             if let connection = accepted.takeBatch(resumeReading: {}).first { return connection }
             guard try await accepted.untyped.wait(besides: nil) else { return nil }
         }
@@ -174,9 +174,10 @@ final class NIOTransportListener<Receiver: FrameReceiver>: TransportListener {
     }
 
     func stopAccepting() async {
-        // The file goes first, so that no server that starts meanwhile finds one that is about to go.
+        // Remove the file first, so that a server that starts meanwhile does not find a file that is about to be
+        // removed.
         socketFile?.remove()
-        // Fails when the socket is closed already.
+        // Fails when the socket is already closed.
         try? await channel.close()
     }
 

@@ -1,27 +1,27 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// A listener's connections whose peers have not spoken. Connections are added on their loops, and make way on the
+/// A listener's connections whose peers have sent nothing. Connections are added on their loops, and make way on the
 /// listener's.
 final class Newcomers: Sendable {
     private struct State {
         var line = NewcomerLine<Newcomer>()
-        /// Whether the listener has found none, and is to hear of the next one.
+        /// Whether the listener has found none, and wants a notice of the next one.
         var isAwaited = false
         var arrivalHandler: (@Sendable () -> Void)?
     }
 
     private let state = NIOLockedValueBox(State())
 
-    /// Sets what is called when a newcomer comes after none was found: a listener accepts connections before their own
-    /// loops have added them here. On any thread.
+    /// Sets the action for the next newcomer after none was found: a listener accepts connections before their own
+    /// loops have added them here. May be called on any thread.
     func setArrivalHandler(_ action: (@Sendable () -> Void)?) {
         state.withLockedValue { $0.arrivalHandler = action }
     }
 
-    /// A connection was accepted.
+    /// Adds an accepted connection.
     ///
-    /// - Parameter makeWay: closes it. Called once at most, on any thread.
+    /// - Parameter makeWay: closes it. Called at most once, on any thread.
     func add(_ makeWay: @escaping @Sendable () -> Void) -> Newcomer {
         let newcomer = Newcomer(makeWay)
         let arrivalHandler = state.withLockedValue { state -> (@Sendable () -> Void)? in
@@ -42,10 +42,10 @@ final class Newcomers: Sendable {
         }
     }
 
-    /// Closes the connection that has said nothing for longest; false where there is none.
+    /// Closes the connection that has been silent for longest; returns false if there is none.
     func makeRoom() -> Bool {
         while let oldest = takeOldest() {
-            // Its peer may have spoken a moment before.
+            // Its peer may have sent something a moment before.
             guard let makeWay = oldest.take() else { continue }
             makeWay()
             return true
@@ -62,16 +62,16 @@ final class Newcomers: Sendable {
     }
 }
 
-/// A connection whose peer has not spoken.
+/// A connection whose peer has sent nothing.
 final class Newcomer: Sendable {
-    /// Nil once it was let in, or is closed.
+    /// Nil once the peer was let in, or the connection is closed.
     private let makeWay: NIOLockedValueBox<(@Sendable () -> Void)?>
 
     fileprivate init(_ makeWay: @escaping @Sendable () -> Void) {
         self.makeWay = NIOLockedValueBox(makeWay)
     }
 
-    /// It is none any more.
+    /// Notes that the connection is no longer a newcomer.
     func leave() { _ = take() }
 
     fileprivate var isWaiting: Bool { makeWay.withLockedValue { $0 != nil } }

@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import NIOCore
 internal import NIOPosix
 
-/// The kernel's sockets.
+/// Makes channels with the kernel's sockets.
 struct SocketChannels: ChannelMaker {
     func connect(
         to address: Endpoint.Address,
@@ -46,11 +46,11 @@ struct SocketChannels: ChannelMaker {
             }
         switch address {
         case .tcp(let host, let port):
-            // The name service may take its time: not on a thread of the concurrency runtime.
+            // Not on a thread of the concurrency runtime, because the name service may take time.
             let address = try await NIOThreadPool.singleton.runIfActive {
                 try SocketAddress.makeAddressResolvingHost(host, port: port)
             }
-            // On Linux a socket that is accepted has these from the one that listens, without a call for each.
+            // On Linux an accepted socket inherits these from the listening one, without a call for each.
             bootstrap = bootstrap.serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             for (option, value) in KeepaliveConfiguration.socketOptions(of: keepalive) {
                 bootstrap = bootstrap.serverChannelOption(option, value: value)

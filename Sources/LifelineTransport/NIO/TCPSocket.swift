@@ -1,13 +1,13 @@
 internal import Glibc
 internal import LifelineCore
 
-/// What Glibc and NIO do not offer of TCP's sockets.
+/// Functions of TCP sockets that Glibc and NIO do not offer.
 enum TCPSocket {
-    /// The connection's state, and how many bytes the peer's TCP has acknowledged, the SYN among them on the side that
-    /// sent it first, and our end; nil when the socket is none of TCP's.
+    /// Returns the connection's state, and the number of bytes that the peer's TCP has acknowledged. The SYN counts on
+    /// the side that sent it first, and so does the end of this side. Nil if the socket is not a TCP socket.
     static func information(on socket: CInt) -> (state: UInt8, acknowledgedByteCount: UInt64)? {
-        // `tcpi_state` and `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which Glibc's own
-        // struct ends before.
+        // `tcpi_state` and `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which are beyond the
+        // end of Glibc's own struct.
         let (offset, size) = (120, 8)
         return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { info in
             var length = socklen_t(info.count)
@@ -18,7 +18,7 @@ enum TCPSocket {
         }
     }
 
-    /// How many of the bytes that the kernel took the peer's TCP has not acknowledged; nil when the socket has no such
+    /// Returns how many of the kernel's bytes the peer's TCP has not acknowledged; nil when the socket has no such
     /// number.
     static func unacknowledgedByteCount(on socket: CInt) -> UInt64? {
         // `SIOCOUTQ` of linux/sockios.h.
@@ -26,13 +26,13 @@ enum TCPSocket {
         return ioctl(socket, UInt(TIOCOUTQ), &count) == 0 ? UInt64(max(count, 0)) : nil
     }
 
-    /// How long the kernel may wait for an acknowledgement at most until it sends again what was lost: from 1 s on.
+    /// Bounds how long the kernel waits for an acknowledgement before it retransmits: at least 1 s.
     ///
-    /// By default it doubles its wait up to 2 minutes, out of care for a congested path, and where many packets are
-    /// lost, an acknowledgement that came late by such a wait makes it take the way itself for that slow.
+    /// By default it doubles its wait up to 2 minutes, to protect a congested path. When many packets are lost, an
+    /// acknowledgement that is late because of such a wait makes it take the path itself for that slow.
     ///
     /// Before Linux 6.15, which has no such bound, the kernel is told not to double the wait for the first six times
-    /// while less than four packets are on their way. With BBR it does so all the same.
+    /// while less than four packets are on their way. With BBR it does so nevertheless.
     static func boundRetransmission(_ socket: CInt, within time: Duration) {
         let milliseconds = Int32(clamping: time.clamped(atLeast: .seconds(1)).saturatedNanoseconds / 1_000_000)
         if set(socket, rtoMaxMilliseconds, min(milliseconds, 120_000)) { return }

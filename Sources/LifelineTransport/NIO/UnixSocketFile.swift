@@ -8,30 +8,31 @@ struct UnixSocketFile: Sendable {
     private let path: String
     private let identity: Identity
 
-    /// Tells a file from another one made later at the same path.
+    /// Distinguishes a file from another one made later at the same path.
     private struct Identity: Equatable {
         private let device: String?
         private let inode: String?
-        // File systems hand an inode number out again at once. A change of mode leaves this time alone.
+        // File systems reuse an inode number at once. A change of mode does not change this time.
         private let modified: Date?
 
-        // By Foundation: in which C module the compiler finds `stat` depends on what it has loaded before.
+        // With Foundation, because the C module in which the compiler finds `stat` depends on the modules loaded
+        // before.
         init(_ attributes: [FileAttributeKey: Any]) {
-            // Numbers are integers here, and objects where a program links all of Foundation.
+            // Numbers are integers here, and objects in a program that links all of Foundation.
             device = attributes[.systemNumber].map { "\($0)" }
             inode = attributes[.systemFileNumber].map { "\($0)" }
             modified = attributes[.modificationDate] as? Date
         }
     }
 
-    /// The file that stands at `path` now.
+    /// Makes a value for the file that is at `path` now.
     init?(listeningAt path: String) {
         guard let attributes = UnixSocketFile.attributes(of: path) else { return nil }
         self.path = path
         identity = Identity(attributes)
     }
 
-    /// Removes the file, unless another one has taken its place.
+    /// Removes the file, unless another one has replaced it.
     func remove() {
         guard UnixSocketFile(listeningAt: path)?.identity == identity else { return }
         unlink(path)
@@ -51,14 +52,14 @@ struct UnixSocketFile: Sendable {
         }
     }
 
-    /// The address of a path. NIO's own conversion takes 103 bytes, the least that any system does.
+    /// Returns the address of a path. NIO's own conversion accepts 103 bytes, the least of all systems.
     static func socketAddress(of path: String) throws(ConnectionError) -> SocketAddress {
         try checkLength(of: path)
         return SocketAddress(address(of: path))
     }
 
-    /// Makes a socket that listens at `path`, for NIO to take over. NIO's own way removes the path's file when it
-    /// closes, whosever it is by then.
+    /// Makes a socket that listens at `path`, for NIO to take over. NIO itself would remove the path's file when it
+    /// closes, even if another process owns it by then.
     static func listen(at path: String, backlog: Int32) throws -> CInt {
         try removeStale(at: path)
         let descriptor = try makeSocket()
@@ -73,10 +74,10 @@ struct UnixSocketFile: Sendable {
         return descriptor
     }
 
-    /// Makes room for a new socket at `path`: removes a socket that nobody answers on, which is what a server that was
-    /// killed leaves behind, and refuses when something else is there.
+    /// Makes room for a new socket at `path`: removes a socket without a listener, which a killed server leaves behind,
+    /// and refuses when something else is there.
     ///
-    /// Two servers that start on a stale file in the same instant can both pass; the later one then owns the path.
+    /// Two servers that start on a stale file at the same moment can both pass; the later one then owns the path.
     private static func removeStale(at path: String) throws(ConnectionError) {
         try checkLength(of: path)
         guard let attributes = attributes(of: path) else { return }
@@ -95,7 +96,7 @@ struct UnixSocketFile: Sendable {
         unlink(path)
     }
 
-    /// Whether the kernel refuses a connection because nobody listens. Any other answer counts as alive.
+    /// Returns whether the kernel refuses a connection because nothing listens. Any other answer counts as alive.
     private static func isStale(_ path: String) -> Bool {
         guard let descriptor = try? makeSocket() else { return false }
         defer { _ = Glibc.close(descriptor) }
@@ -120,7 +121,7 @@ struct UnixSocketFile: Sendable {
         }
     }
 
-    /// The address of a path whose length was checked.
+    /// Returns the address of a path whose length was checked.
     private static func address(of path: String) -> sockaddr_un {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -128,7 +129,7 @@ struct UnixSocketFile: Sendable {
         return address
     }
 
-    /// Of the file itself: links are not followed. Nil when there is none.
+    /// Returns the attributes of the file itself, without following links; nil when there is none.
     private static func attributes(of path: String) -> [FileAttributeKey: Any]? {
         try? FileManager.default.attributesOfItem(atPath: path)
     }

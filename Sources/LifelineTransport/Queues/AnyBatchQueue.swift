@@ -1,10 +1,10 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every
-/// batch, which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
+/// The part of `BatchQueue` that does not depend on the element type. It is compiled once; generic code would look up
+/// types for every batch, which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
 package final class AnyBatchQueue: Sendable {
-    // A consumer waits up to once for each read. A checked continuation costs twice as much; debug builds use it.
+    // A consumer waits at most once for each read. A checked continuation costs twice as much; debug builds use it.
     #if DEBUG
     private typealias Waiter = CheckedContinuation<Bool, any Error>
     #else
@@ -14,8 +14,8 @@ package final class AnyBatchQueue: Sendable {
     private struct State {
         var machine: BatchQueueStateMachine<AnyBatch>
         var waiter: Waiter?
-        /// Whether something was put into the consumers' rest since it was found empty, which takes generic code to
-        /// find out.
+        /// Whether anything was put into the consumers' rest since it was found empty. Only generic code can check the
+        /// rest itself.
         var mayHaveRest = false
     }
 
@@ -55,7 +55,7 @@ package final class AnyBatchQueue: Sendable {
     func fill(_ rest: any BatchRest, resumeReading: () -> Void) -> Bool {
         let (isFilled, resumes) = state.withLockedValue { state in
             if state.mayHaveRest {
-                // Another consumer has left something.
+                // Another consumer has left elements.
                 guard rest.isEmpty else { return (true, false) }
                 state.mayHaveRest = false
             }
@@ -70,7 +70,7 @@ package final class AnyBatchQueue: Sendable {
 
     func takeBatch(after rest: (any BatchRest)?, resumeReading: () -> Void) -> AnyBatch? {
         let delivery: BatchQueueStateMachine<AnyBatch>.Delivery? = state.withLockedValue { state in
-            // Another consumer may have been quicker.
+            // Another consumer may have been faster.
             if state.mayHaveRest, let rest {
                 state.mayHaveRest = false
                 if let left = rest.takeAll() { return .init(batch: left, resumesReading: false) }
@@ -81,9 +81,9 @@ package final class AnyBatchQueue: Sendable {
         return delivery?.batch
     }
 
-    /// Waits until there is something, and tells whether there is; false at the end.
+    /// Waits until there are elements. Returns false at the end.
     ///
-    /// - Throws: what the queue was ended with; `CancellationError`, after which the queue can be used on;
+    /// - Throws: the error that ended the queue; `CancellationError`, after which the queue can still be used;
     ///   `ConnectionError` `concurrentIteration` when another consumer waits.
     package nonisolated(nonsending) func wait(besides rest: (any BatchRest)?) async throws -> Bool {
         let id = state.withLockedValue { $0.machine.makeConsumerID() }
@@ -126,7 +126,7 @@ extension ConnectionError {
         ConnectionError(
             code: .concurrentIteration,
             message:
-                "Another task is waiting for a message of this connection. Let one task iterate, and hand on from it."
+                "Another task is waiting for a message of this connection. Let one task iterate, and pass them on."
         )
     }
 }

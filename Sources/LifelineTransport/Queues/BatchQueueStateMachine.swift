@@ -1,11 +1,11 @@
 package import LifelineCore
 
-/// The decisions of a queue of batches with one producer and one consumer. Knows no locks and no tasks.
+/// The decisions of a queue of batches with one producer and one consumer. It uses no locks or tasks.
 package struct BatchQueueStateMachine<Batch: Sendable> {
     private enum State {
         /// The producer may add. Can go to: ended.
         case open
-        /// The producer has finished; what is queued is still delivered, then the end is. Can go to: nothing.
+        /// The producer has finished. Queued batches are still delivered, and then the end. Can go to: no other state.
         case ended(ConnectionError?)
     }
 
@@ -16,11 +16,11 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
 
     private let marks: WaterMarks
     private var state = State.open
-    /// Idle connections keep little memory.
+    /// Has a small kept capacity, so that idle connections keep little memory.
     private var places = FIFO<Place>(keptCapacity: 16)
-    /// What the batches cost that are queued.
+    /// The cost of the queued batches.
     package private(set) var cost = 0
-    /// The producer is to wait for `resumeReading`.
+    /// Whether the producer has to wait for `resumeReading`.
     package private(set) var isPaused = false
     /// The consumer that waits, if one does.
     private var waitingConsumer: UInt64?
@@ -30,15 +30,15 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
         self.marks = marks
     }
 
-    /// What the producer does after a batch.
+    /// The steps after a batch.
     package struct ReceivedAction: Equatable {
-        /// Whether the consumer waits for it.
+        /// Whether to wake the waiting consumer.
         package var wakeConsumer: Bool
-        /// Whether to read on.
+        /// Whether the producer goes on.
         package var demand: ReadDemand
     }
 
-    /// The producer received a batch; nil: one of nothing.
+    /// Notes a batch of the producer; nil for an empty one.
     package mutating func received(_ batch: Batch?, cost: Int) -> ReceivedAction {
         guard case .open = state else { return ReceivedAction(wakeConsumer: false, demand: .refused) }
         if let batch {
@@ -49,27 +49,27 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
         return ReceivedAction(wakeConsumer: batch != nil && takeWaiter(), demand: isPaused ? .pause : .more)
     }
 
-    /// The producer finished. Tells whether the consumer waits for that.
+    /// Notes that the producer finished. Returns whether the consumer waits for that.
     package mutating func finished(throwing error: ConnectionError?) -> Bool {
         guard case .open = state else { return false }
         state = .ended(error)
         return takeWaiter()
     }
 
-    /// The owner throws away what is queued. Returns it.
+    /// Discards and returns the queued batches.
     package mutating func discarded() -> [Batch] {
         cost = 0
         return places.removeAll().map(\.batch)
     }
 
-    /// What a consumer that asked for a batch gets.
+    /// A batch for a consumer.
     package struct Delivery {
         package var batch: Batch
-        /// Whether the producer, which was paused, goes on.
+        /// Whether the paused producer resumes.
         package var resumesReading: Bool
     }
 
-    /// The consumer asked for the next batch. Nil when there is none: `consumerWillWait(_:)` next.
+    /// Returns the next batch for the consumer. Nil when there is none: then call `consumerWillWait(_:)`.
     package mutating func batchRequested() -> Delivery? {
         guard let (batch, batchCost) = places.popFirst().map({ ($0.batch, $0.cost) }) else { return nil }
         cost -= batchCost
@@ -78,25 +78,25 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
         return Delivery(batch: batch, resumesReading: true)
     }
 
-    /// What a consumer that wants to wait does.
+    /// The step of a consumer that wants to wait.
     package enum WaitAction {
         /// Wait until woken.
         case wait
-        /// Ask again: something came in the meantime.
+        /// Ask again: a batch came in the meantime.
         case askAgain
-        /// Nothing comes any more: the end, or why it came.
+        /// The queue has ended, with this error if there is one.
         case end(ConnectionError?)
-        /// Fail: another consumer waits already.
+        /// Fail: another consumer already waits.
         case refuse
     }
 
-    /// Tells two consumers apart, so that cancelling one does not end the other's wait.
+    /// Makes an id for a consumer, so that cancelling one does not end another's wait.
     package mutating func makeConsumerID() -> UInt64 {
         lastConsumer += 1
         return lastConsumer
     }
 
-    /// A consumer is about to suspend.
+    /// Notes that a consumer is about to suspend.
     package mutating func consumerWillWait(_ id: UInt64) -> WaitAction {
         if waitingConsumer != nil { return .refuse }
         if !places.isEmpty { return .askAgain }
@@ -105,7 +105,7 @@ package struct BatchQueueStateMachine<Batch: Sendable> {
         return .wait
     }
 
-    /// A consumer was cancelled. Tells whether it still waited.
+    /// Notes that a consumer was cancelled. Returns whether it still waited.
     package mutating func consumerCancelled(_ id: UInt64) -> Bool {
         waitingConsumer == id && takeWaiter()
     }

@@ -10,15 +10,16 @@ package struct PendingSend: Sendable, Hashable {
 
 /// The outgoing bytes of one connection, filled on the senders' threads and written on the loop.
 ///
-/// At most one write is under way, so that what is sent meanwhile goes out in the next one, and the bytes not taken by
-/// the kernel are known. A frame is accepted while those are below the high-water mark; the memory held is at most that
-/// plus one offer, and one offer for each send that waits. The buffer is given back with each write.
+/// At most one write is under way, so that frames sent meanwhile go out in the next one, and the number of bytes that
+/// the kernel has not taken is known. A frame is accepted while that number is below the high-water mark. The memory
+/// held is at most the mark plus one offer, and one offer for each waiting send. The buffer is given back after each
+/// write.
 package final class OutboundQueue: Sendable {
     private struct WaitingSend {
-        /// Nil when it is only room that is waited for.
+        /// Nil when the send only waits for room.
         var frames: [UInt8]?
         var frameCount = 0
-        /// Nil before its task waits.
+        /// Nil before the task waits.
         var waiter: Waiter?
     }
 
@@ -27,18 +28,18 @@ package final class OutboundQueue: Sendable {
         /// Nil when delivery is not tracked.
         var ledger: DeliveryLedger?
         var buffer = ByteBuffer()
-        /// Frames in `buffer`.
+        /// The number of frames in `buffer`.
         var frameCount = 0
-        /// Frames of senders that were accepted, from the beginning.
+        /// The number of senders' frames accepted since the beginning.
         var acceptedFrameCount = 0
-        /// Sends that wait in line. Gone once accepted or refused.
+        /// The sends that wait in line, until they are accepted or refused.
         var waiting: [UInt64: WaitingSend] = [:]
-        /// Why sends were refused, until their tasks learn of it.
+        /// The reasons for refused sends, until their tasks get them.
         var refusals: [UInt64: any Error] = [:]
-        /// Why no more frames are taken, when that is not this side's doing.
+        /// The reason why no more frames are accepted, if this side did not cause it.
         var finishReason: ConnectionError?
 
-        /// Takes the bytes of accepted frames.
+        /// Appends the bytes of accepted frames.
         @inline(__always) mutating func append(_ frames: UnsafeRawBufferPointer, count: Int) {
             buffer.append(frames)
             if count == 1 { return accepted(frameOf: frames.count) }
@@ -49,7 +50,7 @@ package final class OutboundQueue: Sendable {
             while let byteCount = rest.skip() { ledger?.frameAccepted(byteCount: byteCount) }
         }
 
-        /// Takes the bytes of accepted frames: the buffer itself, when no other bytes wait.
+        /// Appends the bytes of accepted frames; takes the buffer itself when no other bytes wait.
         mutating func append(_ frames: inout ByteBuffer) {
             let byteCount = frames.readableBytes
             if buffer.readableBytes == 0 { swap(&buffer, &frames) } else { buffer.writeBuffer(&frames) }
@@ -62,7 +63,7 @@ package final class OutboundQueue: Sendable {
             ledger?.frameAccepted(byteCount: byteCount)
         }
 
-        /// Why frames are refused.
+        /// The reason why frames are refused.
         var refusal: ConnectionError { machine.closeReason ?? finishReason ?? .sendingFinished }
 
         /// Drops waiting sends. Returns the tasks to resume.
@@ -95,7 +96,7 @@ package final class OutboundQueue: Sendable {
 
     // MARK: The senders' side
 
-    /// What became of an offered frame.
+    /// The result of offering a frame.
     package enum Offer: Equatable {
         /// It will be written.
         case accepted(scheduleFlush: Bool)
@@ -103,9 +104,9 @@ package final class OutboundQueue: Sendable {
         case pending(PendingSend)
     }
 
-    /// Takes a copy of the bytes of whole frames, which are accepted, or refused, together.
+    /// Offers a copy of the bytes of whole frames, which are accepted or refused together.
     ///
-    /// - Parameter count: how many there are. With one, the bytes are not looked at.
+    /// - Parameter count: the number of frames. With one, the bytes are not checked.
     package func offer(_ frames: UnsafeRawBufferPointer, count: Int = 1) throws(ConnectionError) -> Offer {
         let result: Result<Offer, ConnectionError> = state.withLockedValue { state in
             switch state.machine.offered(byteCount: frames.count) {
@@ -122,7 +123,7 @@ package final class OutboundQueue: Sendable {
         return try result.get()
     }
 
-    /// Takes whole frames that `body` writes, and does nothing if it writes none. See `offer(_:count:)`.
+    /// Offers whole frames that `body` writes; does nothing if it writes none. See `offer(_:count:)`.
     package func offer(writing body: (inout OutboundBytes) -> Void) throws(ConnectionError) -> Offer {
         let spare = SpareBuffer.forWriting
         var bytes = OutboundBytes(buffer: spare.take(minimumCapacity: OutboundBytes.smallestCapacity))
@@ -144,7 +145,7 @@ package final class OutboundQueue: Sendable {
         return try result.get()
     }
 
-    /// Takes a copy of a frame's bytes, which may come in two parts, if there is room for it now.
+    /// Accepts a copy of a frame's bytes, which may come in two parts, if there is room now.
     ///
     /// - Returns: Whether to schedule a flush; nil when there is no room.
     package func offerNow(
@@ -182,7 +183,7 @@ package final class OutboundQueue: Sendable {
 
     /// Waits until a frame is accepted.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first; the frame is dropped then. `ConnectionError`
+    /// - Throws: `CancellationError` when the task is cancelled first: then the frame is dropped. `ConnectionError`
     ///   when the connection ends first.
     package nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
         let id = pending.id
@@ -192,20 +193,20 @@ package final class OutboundQueue: Sendable {
             $0.cancel(id)
         }
         let refusal = state.withLockedValue { state in
-            // One that still waits was cancelled before its waiter was kept.
+            // A send that still waits was cancelled before its waiter was kept.
             _ = state.cancel(id)
             return state.refusals.removeValue(forKey: id)
         }
         if let refusal { throw refusal }
     }
 
-    /// Takes no more frames, as this side closes the connection: fails those that wait with `reason`, unless this side
-    /// was told before to end behind them. Tells whether to schedule a flush.
+    /// Accepts no more frames, because this side closes the connection. Fails waiting ones with `reason`, unless this
+    /// side was told before to end after them. Returns whether to schedule a flush.
     package func finish(closing reason: ConnectionError) -> Bool {
         finish(refusing: reason) { $0.closeRequested() }
     }
 
-    /// Takes no more frames; see `OutboundStateMachine.finishRequested`. Tells whether to schedule a flush.
+    /// Accepts no more frames; see `OutboundStateMachine.finishRequested`. Returns whether to schedule a flush.
     package func finish(refusingWaiting reason: ConnectionError? = nil) -> Bool {
         finish(refusing: reason) { $0.finishRequested(refusingWaiting: reason != nil) }
     }
@@ -222,7 +223,8 @@ package final class OutboundQueue: Sendable {
         return scheduleFlush
     }
 
-    /// The peer takes no more: fails waiting and later sends with `reason`. Tells whether to schedule a flush.
+    /// Fails waiting and later sends with `reason`, because the peer takes no more. Returns whether to schedule a
+    /// flush.
     package func finish(refusing reason: ConnectionError) -> Bool {
         state.withLockedValue { state in
             if state.machine.isOpen { state.finishReason = reason }
@@ -232,8 +234,8 @@ package final class OutboundQueue: Sendable {
 
     // MARK: The loop's side
 
-    /// Takes frames of the connection's own, which do not wait for room: whoever calls it bounds them. Tells whether to
-    /// flush; nil when nothing may be written any more.
+    /// Appends the connection's own frames, which do not wait for room: the caller bounds them. Returns whether to
+    /// flush; nil when nothing more may be written.
     package func append(_ frames: [UInt8]) -> Bool? {
         state.withLockedValue { state in
             let scheduleFlush = state.machine.appended(byteCount: frames.count)
@@ -245,10 +247,10 @@ package final class OutboundQueue: Sendable {
         }
     }
 
-    /// Takes whole frames that answer what has come, written on the loop: the buffer itself, when no other bytes wait.
-    /// They do not wait for room either. Tells whether to flush; nil when nothing may be written any more.
+    /// Appends whole frames of replies, written on the loop; takes the buffer itself when no other bytes wait. They do
+    /// not wait for room either. Returns whether to flush; nil when nothing more may be written.
     ///
-    /// - Parameter replies: has nothing to be read any more when they were taken.
+    /// - Parameter replies: is empty afterwards, if the replies were taken.
     package func append(_ replies: inout ByteBuffer, frameCount: Int) -> Bool? {
         state.withLockedValue { state in
             let byteCount = replies.readableBytes
@@ -266,15 +268,15 @@ package final class OutboundQueue: Sendable {
         }
     }
 
-    /// What to do on the loop when its turn to flush has come.
+    /// The step on the loop when a flush is due.
     package enum Flush {
-        /// `isFinishing`: the user has no more to send.
+        /// Write these bytes. `isFinishing`: whether the user has no more to send.
         case write(ByteBuffer, frameCount: Int, isFinishing: Bool)
         case endOutput
         case none
     }
 
-    /// Takes what is to be written now.
+    /// Removes and returns the bytes to write now.
     package func takeForFlush() -> Flush {
         state.withLockedValue { state in
             switch state.machine.flushStarted() {
@@ -289,7 +291,7 @@ package final class OutboundQueue: Sendable {
         }
     }
 
-    /// The kernel has taken the write. Lets waiting sends in and tells whether to flush again.
+    /// Notes that the kernel has taken the write. Accepts waiting sends, and returns whether to flush again.
     package func completeWrite() -> Bool {
         let (scheduleFlush, admitted) = state.withLockedValue { state in
             let action = state.machine.written()
@@ -304,7 +306,8 @@ package final class OutboundQueue: Sendable {
         return scheduleFlush
     }
 
-    /// The connection is gone: fails waiting and later sends with `reason`. Returns how many accepted bytes are lost.
+    /// Fails waiting and later sends with `reason`, because the connection has ended. Returns the number of lost
+    /// accepted bytes.
     package func close(_ reason: ConnectionError) -> Int {
         let (unwritten, refused) = state.withLockedValue { state in
             let action = state.machine.closed(reason)
@@ -320,19 +323,19 @@ package final class OutboundQueue: Sendable {
 
     // MARK: Delivery
 
-    /// How many frames of senders were accepted until now.
+    /// The number of senders' frames accepted until now.
     package var acceptedFrameCount: Int { state.withLockedValue { $0.acceptedFrameCount } }
 
-    /// Nobody can tell what arrives: forgets the frames in flight.
+    /// Stops tracking, because arrivals cannot be known: forgets the frames in flight.
     package func stopTracking() {
         state.withLockedValue { $0.ledger = nil }
     }
 
-    /// Whether so many frames are in flight that it is worth asking which of them have arrived.
+    /// Whether enough frames are in flight to make it worth asking which of them have arrived.
     package var asksForAcknowledgement: Bool { state.withLockedValue { $0.ledger?.needsTrim ?? false } }
 
-    /// The peer has acknowledged so many bytes in all. Returns how many accepted frames it has not, where that is
-    /// tracked.
+    /// Notes the number of bytes that the peer has acknowledged in all. Returns the number of accepted frames that it
+    /// has not acknowledged, if that is tracked.
     @discardableResult
     package func acknowledge(byteCount: UInt64) -> Int? {
         state.withLockedValue { state in
@@ -342,9 +345,9 @@ package final class OutboundQueue: Sendable {
     }
 }
 
-/// Whole frames, prefixes included, that are put together for a connection.
+/// Whole frames, prefixes included, that are collected for a connection.
 package struct OutboundBytes: ~Copyable {
-    /// Enough for a few small frames, where no larger buffer is spare.
+    /// Enough for a few small frames, if no larger buffer is spare.
     fileprivate static let smallestCapacity = 512
 
     fileprivate var buffer: ByteBuffer
@@ -356,7 +359,7 @@ package struct OutboundBytes: ~Copyable {
 }
 
 extension ByteBuffer {
-    /// The same as `writeBytes`, which runs ten times as many instructions for a few bytes (439, counted).
+    /// Does the same as `writeBytes`, which runs ten times as many instructions for a few bytes (439, counted).
     @inline(__always) fileprivate mutating func append(_ bytes: UnsafeRawBufferPointer) {
         writeWithUnsafeMutableBytes(minimumWritableBytes: bytes.count) { memory in
             memory.copyMemory(from: bytes)

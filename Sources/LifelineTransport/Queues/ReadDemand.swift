@@ -1,4 +1,4 @@
-/// What a receiver wants after a batch.
+/// The demand of a receiver after a batch.
 package enum ReadDemand: Sendable {
     /// Read on.
     case more

@@ -2,13 +2,13 @@ package import LifelineCore
 internal import NIOCore
 
 /// Collects the frames that a receiver writes while it receives those of one read. They become the connection's
-/// outgoing buffer when all were received. Belongs to the connection's loop.
+/// outgoing buffer when all were received. Used only on the connection's loop.
 package final class ReplyBuffer {
     private var bytes = ByteBuffer()
     private var frameCount = 0
     private let maximumFrameLength: Int
     private lazy var spare = SpareBuffer.forWriting
-    /// Whether what is written is sent.
+    /// Whether written frames are sent.
     package internal(set) var isOpen = true
 
     /// - Parameter maximumFrameLength: the most bytes that a payload may have, prefix excluded.
@@ -16,10 +16,9 @@ package final class ReplyBuffer {
         self.maximumFrameLength = maximumFrameLength
     }
 
-    /// Calls `body` with a writer of frames. When it throws, what it has written is dropped.
+    /// Calls `body` with a writer of frames. When it throws, its frames are dropped.
     ///
-    /// - Parameter byteCount: how many bytes it probably writes: more of them cost a copy. Of very many it may write
-    ///   few.
+    /// - Parameter byteCount: the expected number of bytes: more bytes cost a copy. A large expectation may be reduced.
     package func write(
         expecting byteCount: Int,
         _ body: (inout FrameWriter) throws -> Void
@@ -40,7 +39,7 @@ package final class ReplyBuffer {
         if !overflow.isEmpty { bytes.writeBytes(overflow) }
     }
 
-    /// Has `body` take what was written, if anything was.
+    /// Calls `body` with the written frames, if there are any.
     func take<Result>(_ body: (inout ByteBuffer, _ frameCount: Int) -> Result) -> Result? {
         defer {
             spare.giveBack(bytes)

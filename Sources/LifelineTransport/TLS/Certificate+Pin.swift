@@ -5,12 +5,12 @@ internal import SwiftASN1
 internal import X509
 
 extension Certificate {
-    /// What a pin of this certificate is.
+    /// The pin of this certificate.
     var pin: CertificatePin {
         get throws { CertificatePin(kind: .certificate, sha256Of: try derBytes) }
     }
 
-    /// What a pin of its key is.
+    /// The pin of this certificate's key.
     var publicKeyPin: CertificatePin {
         get throws {
             let certificate = try NIOSSLCertificate(bytes: derBytes, format: .der)

@@ -3,7 +3,7 @@ internal import NIOConcurrencyHelpers
 internal import SwiftASN1
 internal import X509
 
-/// Whether a server's certificate is made out to the host that was connected to, by RFC 9525's rules.
+/// Checks that a server's certificate is issued for the requested host, by RFC 9525's rules.
 ///
 /// swift-certificates' own policy follows the older RFC 6125, where `a*.example.org` and `*.org` stand for hosts.
 struct IdentityPolicy: VerifierPolicy {
@@ -13,10 +13,10 @@ struct IdentityPolicy: VerifierPolicy {
 
     func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
         guard case .server(let host) = peer else { return .meetsPolicy }
-        // No authority's constraints apply to a common name.
+        // An authority's constraints do not apply to a common name.
         if chain.leaf.hasNoAlternativeNames {
             return .failsToMeetPolicy(
-                reason: "It has no alternative names (SAN), and what its subject says does not count (RFC 9525)"
+                reason: "It has no alternative names (SAN), and its subject does not count (RFC 9525)"
             )
         }
         do {
@@ -36,22 +36,23 @@ struct IdentityPolicy: VerifierPolicy {
 }
 
 extension Certificate {
-    /// False when they cannot be read.
+    /// Whether there are no alternative names; false when they cannot be read.
     var hasNoAlternativeNames: Bool {
         do { return try extensions.subjectAlternativeNames?.isEmpty ?? true } catch { return false }
     }
 }
 
-/// What `RFC5280Policy` does not look at: whether the certificates are for this use (RFC 5280, section 4.2.1.12), which
-/// those of a chain's authorities limit, too, whether the authorities' keys are for signing certificates (section
-/// 4.2.1.3), where they say what they are for, and whether SHA-1 was signed with, which can be forged (RFC 9155).
+/// Checks three things that `RFC5280Policy` does not. The certificates, including those of the chain's authorities,
+/// must be meant for this use (RFC 5280, section 4.2.1.12). The authorities' keys must be meant for signing
+/// certificates, if their usage is restricted (section 4.2.1.3). No signature may use SHA-1, which can be forged (RFC
+/// 9155).
 struct UsagePolicy: VerifierPolicy {
     let usage: ExtendedKeyUsage.Usage
 
     let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.extendedKeyUsage]
 
     func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
-        // A root is trusted for being one.
+        // A root is trusted as it is.
         for certificate in chain.count == 1 ? chain[...] : chain.dropLast() {
             if certificate.signatureAlgorithm == .sha1WithRSAEncryption, chain.count > 1 {
                 return .failsToMeetPolicy(reason: "\(certificate.subject) is signed with SHA-1")
@@ -77,8 +78,8 @@ struct UsagePolicy: VerifierPolicy {
     }
 }
 
-/// The certificates that a peer has sent, of which a search for a chain gets a limited number. Authorities that vouch
-/// for each other make more chains than anybody has the time to try; Go has the same limit.
+/// The certificates that a peer has sent, with a limit for the search of a chain. Authorities that issue certificates
+/// for each other form too many chains to try them all; Go has the same limit.
 struct BoundedCertificates: CustomCertificateStore {
     private static let limit = 100
 
@@ -100,7 +101,7 @@ struct BoundedCertificates: CustomCertificateStore {
         certificates[certificate.subject]?.contains(certificate) == true
     }
 
-    /// None are added while a chain is searched for.
+    /// Does nothing: no certificates are added during a search.
     mutating func append(contentsOf certificates: some Sequence<Certificate>) {
         self = BoundedCertificates(self.certificates.values.joined() + Array(certificates))
     }

@@ -5,19 +5,19 @@ internal import NIOSSL
 internal import SwiftASN1
 internal import X509
 
-/// Decides whether a peer's certificates are accepted, and says why when they are not.
+/// Decides whether a peer's certificates are accepted, and gives the reason when they are not.
 struct CertificateVerifier: Sendable {
-    /// Who the peer has to be.
+    /// The required identity of the peer.
     enum Peer: Sendable {
         case server(TLSHost)
-        /// Anybody whom a root vouches for.
+        /// Any client whose certificate leads to a root.
         case client
     }
 
     private enum Trust: Sendable {
         case system
         case roots(CertificateStore)
-        /// Nobody but the pinned ones.
+        /// Only the pinned certificates.
         case pinnedCertificates
     }
 
@@ -35,7 +35,7 @@ struct CertificateVerifier: Sendable {
             if sources.isEmpty {
                 throw ConnectionError(
                     code: .invalidConfiguration,
-                    message: "The list of roots is empty, so that nobody could be trusted. Give one at least."
+                    message: "The list of roots is empty, so no peer could be trusted. Give at least one."
                 )
             }
             self.trust = .roots(try CertificateStore(sources))
@@ -50,7 +50,7 @@ struct CertificateVerifier: Sendable {
         }
     }
 
-    /// Verifies what the peer has presented, its own certificate first. That the peer has the key, TLS itself proves.
+    /// Verifies the peer's certificates, its own one first. TLS itself proves that the peer has the key.
     func verify(_ presented: [NIOSSLCertificate]) async throws(ConnectionError) {
         let certificates: [Certificate]
         do {
@@ -63,7 +63,7 @@ struct CertificateVerifier: Sendable {
             )
         }
         guard let leaf = certificates.first else {
-            throw ConnectionError(code: .tlsRejected, message: "Nothing was shown as the certificate of \(peer).")
+            throw ConnectionError(code: .tlsRejected, message: "No certificate of \(peer) was presented.")
         }
         switch trust {
         case .pinnedCertificates: try checkPins(of: [leaf])
@@ -115,7 +115,7 @@ struct CertificateVerifier: Sendable {
 
     // MARK: Reasons
 
-    /// Why there is no chain that is accepted. A failure has a chain whose signatures are good up to a root.
+    /// Returns the reason why no chain is accepted. A failure has a chain with valid signatures up to a root.
     private func refusal(
         of leaf: Certificate,
         _ presented: [Certificate],
@@ -176,14 +176,14 @@ struct CertificateVerifier: Sendable {
         )
     }
 
-    /// What keeps a certificate out of every chain (RFC 5280, section 4.2): of the peer's own, or of an issuer that it
-    /// sent.
+    /// Returns the unknown critical extension that excludes a certificate from every chain (RFC 5280, section 4.2): of
+    /// the peer's own certificate, or of an issuer that it sent.
     private func unknownExtension(
         _ leaf: Certificate,
         _ presented: [Certificate]
     ) -> (Certificate, ASN1ObjectIdentifier)? {
         let known = policy.verifyingCriticalExtensions
-        // Few, for each look may cost a check of a signature, and how many were sent is the peer's choice.
+        // Only a few, because each may cost the check of a signature, and the peer chooses how many it sends.
         let candidates = presented.prefix(6)
         let issuers = candidates.dropFirst().filter { issuer in
             candidates.contains { $0 != issuer && issuer.hasSigned($0) }
@@ -195,11 +195,11 @@ struct CertificateVerifier: Sendable {
         return nil
     }
 
-    /// The library's words, with subjects in place of whole certificates.
+    /// Returns the library's words, with subjects in place of whole certificates.
     private static func reason(_ failure: CertificateValidationResult.PolicyFailure) -> String {
         let leaf = failure.chain.leaf
         if failure.chain.count == 1, leaf.version != .v1, !leaf.isAuthority {
-            // The library calls any such certificate self-signed.
+            // The library reports any such certificate as self-signed.
             return "it stands among the roots itself, and is not marked as an authority (CA). To trust it and nobody "
                 + "else, pin it (TLSTrust.pinnedCertificates)"
         }

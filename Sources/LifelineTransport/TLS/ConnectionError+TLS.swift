@@ -2,18 +2,19 @@ internal import LifelineCore
 internal import NIOSSL
 
 extension ConnectionError {
-    /// What TLS failed with, at the handshake or later; nil when it says nothing of TLS: the peer went away.
+    /// Returns the error of a TLS failure, during the handshake or later; nil when the error is not about TLS, but the
+    /// peer went away.
     ///
-    /// BoringSSL tells its errors apart by number and name only; NIOSSL has them in its descriptions.
+    /// BoringSSL distinguishes its errors only by number and name; NIOSSL has them in its descriptions.
     ///
-    /// - Parameter peer: what the peer is: "the server".
+    /// - Parameter peer: the name of the peer: "the server".
     static func tlsError(_ error: any Error, peer: String) -> ConnectionError? {
         switch error {
         case NIOSSLError.uncleanShutdown:
             return ConnectionError(
                 code: .truncated,
                 message:
-                    "The stream ended without \(peer)'s having said so over TLS. What came may not be all that was sent.",
+                    "The stream ended without the TLS end of \(peer). The last received data may be incomplete.",
                 cause: error
             )
         case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack),
@@ -31,7 +32,7 @@ extension ConnectionError {
     }
 
     private static func tlsError(_ stack: NIOBoringSSLErrorStack, peer: String, cause: any Error) -> ConnectionError? {
-        // The machine at the other end has gone, or is not well: both may be over the next time.
+        // The machine at the other end is gone or has a fault: the next attempt may succeed.
         if stack == [.eofDuringHandshake] || stack.isEmpty { return nil }
         let names = stack.map(\.description).joined(separator: "; ")
         func containsAny(_ candidates: String...) -> Bool { candidates.contains { names.contains(":\($0)") } }
@@ -39,14 +40,14 @@ extension ConnectionError {
         if containsAny("TLSV1_ALERT_INTERNAL_ERROR", "TLSV1_ALERT_USER_CANCELLED") {
             return ConnectionError(
                 code: .connectFailed,
-                message: "The peer gave the TLS connection up for a reason of its own.",
+                message: "The peer gave up the TLS connection for a reason of its own.",
                 cause: cause
             )
         }
         if containsAny("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION") {
             return ConnectionError(
                 code: .tlsVersionUnsupported,
-                message: "This side and \(peer) have no version of TLS in common. Have \(peer) speak TLS 1.2 or 1.3.",
+                message: "This side and \(peer) have no version of TLS in common. Enable TLS 1.2 or 1.3 at \(peer).",
                 cause: cause
             )
         }
@@ -60,7 +61,7 @@ extension ConnectionError {
         if containsAny("PEER_DID_NOT_RETURN_A_CERTIFICATE") {
             return ConnectionError(
                 code: .tlsRejected,
-                message: "The peer showed no certificate, which this side wants.",
+                message: "The peer presented no certificate, which this side requires.",
                 cause: cause
             )
         }
@@ -77,20 +78,20 @@ extension ConnectionError {
         ) {
             return ConnectionError(
                 code: .tlsRejected,
-                message: "The peer did not accept this side's certificate, or wants one. Check which it trusts.",
+                message: "The peer did not accept this side's certificate, or requires one. Check which it trusts.",
                 cause: cause
             )
         }
         if case is BoringSSLError = cause {
             return ConnectionError(
                 code: .protocolViolation,
-                message: "What came is no valid TLS record; the connection was given up.",
+                message: "The peer sent a malformed TLS record; the connection was given up.",
                 cause: cause
             )
         }
         return ConnectionError(
             code: .tlsRejected,
-            message: "The two sides could not agree on how to speak TLS; the cause says why.",
+            message: "The two sides could not agree on TLS; the cause has the reason.",
             cause: cause
         )
     }

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// What changes when a file is written or replaced.
+/// The attributes that change when a file is written or replaced.
 struct FileStamp: Equatable, Sendable {
     private let file: String?
     private let size: String?
@@ -9,7 +9,7 @@ struct FileStamp: Equatable, Sendable {
 
     /// Nil when there is no such file.
     init?(_ path: String) {
-        // Files of certificates are often replaced by leading a link to others.
+        // Files of certificates are often replaced by changing a link.
         let target = URL(filePath: path).resolvingSymlinksInPath().path
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: target) else { return nil }
         file = FileStamp.text(attributes[.systemFileNumber])
@@ -17,7 +17,7 @@ struct FileStamp: Equatable, Sendable {
         modified = attributes[.modificationDate] as? Date
     }
 
-    /// Numbers are integers here, and objects where a program links all of Foundation.
+    /// Numbers are integers here, and objects in a program that links all of Foundation.
     private static func text(_ number: Any?) -> String? {
         number.map { "\($0)" }
     }

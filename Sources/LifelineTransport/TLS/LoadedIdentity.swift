@@ -31,7 +31,8 @@ extension TLSConfiguration {
         privateKey = .privateKey(identity.privateKey)
     }
 
-    /// What NIOSSL would end the process for is an error here.
+    /// Sets the application protocols to offer. Invalid names, for which NIOSSL would end the process, are an error
+    /// here.
     ///
     /// - Throws: `invalidConfiguration`.
     mutating func offer(applicationProtocols names: [String]) throws(ConnectionError) {
@@ -42,7 +43,7 @@ extension TLSConfiguration {
                     "\"\(name.escaped(limit: 300))\" is no application protocol: its name must be 1 to 255 bytes of ASCII."
             )
         }
-        // Each with a byte that says how long it is; two bytes say how long all are (RFC 7301, section 3.1).
+        // Each name has a length of one byte, and all together have a length of two bytes (RFC 7301, section 3.1).
         guard names.reduce(0, { $0 + 1 + $1.utf8.count }) <= UInt16.max else {
             throw ConnectionError(
                 code: .invalidConfiguration,
@@ -54,10 +55,10 @@ extension TLSConfiguration {
 }
 
 extension TLSConfiguration {
-    /// Restricts the versions, ciphers and signatures to those that are without known weakness.
+    /// Restricts the versions, ciphers and signatures to those without known weakness.
     ///
-    /// With TLS 1.2, both sides must encrypt with authentication in one (AEAD) under keys that are made for the
-    /// connection, and sign with SHA-2 (RFC 9325, section 4.2; RFC 9155). TLS 1.3 has nothing else.
+    /// With TLS 1.2, both sides must use authenticated encryption (AEAD) with keys made for the connection, and sign
+    /// with SHA-2 (RFC 9325, section 4.2; RFC 9155). TLS 1.3 has only such suites.
     mutating func restrict(to minimumVersion: TLSProtocolVersion) {
         minimumTLSVersion = minimumVersion >= .tls13 ? .tlsv13 : .tlsv12
         cipherSuiteValues = [
@@ -90,7 +91,7 @@ extension NIOSSLContext {
 }
 
 extension PEMSource {
-    /// A file of certificates has some kilobytes, the system's roots some hundred.
+    /// The largest file: a file of certificates has some kilobytes, that of the system's roots some hundred.
     private static let largestFile = 16 << 20
 
     func bytes() throws(ConnectionError) -> [UInt8] {
@@ -125,7 +126,7 @@ extension PEMSource {
         }
     }
 
-    /// At least one certificate.
+    /// Returns the certificates, at least one.
     func certificates() throws(ConnectionError) -> [NIOSSLCertificate] {
         let cause: (any Error)?
         do {

@@ -5,9 +5,10 @@ internal import NIOConcurrencyHelpers
 internal import NIOPosix
 internal import NIOSSL
 
-/// What a server shows its clients, and whom it lets in; replaced as a whole when its files have changed.
+/// The certificate that a server presents to its clients, and the roots for theirs. Both are replaced together when
+/// their files have changed.
 package final class ServerCertificates: Sendable {
-    /// What a connection needs; it keeps it when another one is loaded.
+    /// The certificates for a connection, which keeps them when others are loaded.
     struct Loaded: Sendable {
         let context: NIOSSLContext
         /// Nil when no client is asked for a certificate.
@@ -16,7 +17,7 @@ package final class ServerCertificates: Sendable {
 
     private struct State {
         var loaded: Loaded
-        /// The files as they were before they were last read, whether they could be used or not.
+        /// The stamps of the files before they were last read, whether they could be used or not.
         var stamps: [FileStamp?]
         var lastCheck: MonotonicTime
         var isChecking = false
@@ -28,8 +29,8 @@ package final class ServerCertificates: Sendable {
     private let logger: Logger
     private let now: @Sendable () -> MonotonicTime
     private let state: NIOLockedValueBox<State>
-    /// Held while files are read: one reading at a time, or an older one could replace what a newer one has found. Only
-    /// taken by threads that may block.
+    /// Held while files are read: one reading at a time, because an older one could otherwise replace the result of a
+    /// newer one. Only threads that may block take it.
     private let reading = NIOLock()
 
     /// - Throws: `invalidConfiguration`.
@@ -41,7 +42,7 @@ package final class ServerCertificates: Sendable {
         self.configuration = configuration
         self.logger = logger
         self.now = now
-        // Before they are read: what changes meanwhile is seen at the next check.
+        // Before the files are read, so that changes meanwhile are noticed at the next check.
         let stamps = Self.stamps(of: configuration)
         state = NIOLockedValueBox(State(loaded: try Self.load(configuration), stamps: stamps, lastCheck: now()))
     }
@@ -51,7 +52,8 @@ package final class ServerCertificates: Sendable {
     /// Whether the files are being checked.
     var isChecking: Bool { state.withLockedValue { $0.isChecking } }
 
-    /// What a connection that was accepted uses. Looks in the background whether the files have changed, now and then.
+    /// Returns the certificates for an accepted connection. Now and then checks in the background whether the files
+    /// have changed.
     func forNextConnection() -> Loaded {
         let (loaded, startsCheck) = state.withLockedValue { state in
             let startsCheck = !state.isChecking && now() >= state.lastCheck + Self.checkInterval
@@ -62,7 +64,7 @@ package final class ServerCertificates: Sendable {
         return loaded
     }
 
-    /// Loads the files again if they have changed. It blocks: not on an event loop.
+    /// Loads the files again if they have changed. It blocks, so do not call it on an event loop.
     package func reloadIfChanged() {
         do throws(ConnectionError) {
             if try reloadNow(onlyWhenChanged: true) {
@@ -80,9 +82,9 @@ package final class ServerCertificates: Sendable {
         }
     }
 
-    /// Loads the files again. Connections that are accepted from then on use what was loaded.
+    /// Loads the files again. Connections accepted from then on use the new ones.
     ///
-    /// - Throws: `invalidConfiguration`; what was loaded before stays in use then.
+    /// - Throws: `invalidConfiguration`: then the earlier ones stay in use.
     package func reload() async throws(ConnectionError) {
         do {
             _ = try await NIOThreadPool.singleton.runIfActive { try self.reloadNow(onlyWhenChanged: false) }
@@ -92,12 +94,12 @@ package final class ServerCertificates: Sendable {
         }
     }
 
-    /// Returns whether there was something to load.
+    /// Loads the files. Returns whether there was anything to load.
     private func reloadNow(onlyWhenChanged: Bool) throws(ConnectionError) -> Bool {
         reading.lock()
         defer { reading.unlock() }
         let stamps = Self.stamps(of: configuration)
-        // Kept even when they cannot be used: they are not tried again before they change again.
+        // Kept even when the files cannot be used, so that they are not tried again before they change again.
         let hasChanged = state.withLockedValue { state in
             defer { state.stamps = stamps }
             return state.stamps != stamps
@@ -119,7 +121,7 @@ package final class ServerCertificates: Sendable {
         tls.restrict(to: configuration.minimumVersion)
         var verifier: CertificateVerifier?
         if let roots = configuration.clientRoots {
-            // The verifier decides; this makes the certificate required, and tells clients which authorities are meant.
+            // The verifier decides; this makes the certificate required, and tells clients the accepted authorities.
             tls.certificateVerification = .noHostnameVerification
             var certificates: [NIOSSLCertificate] = []
             for source in roots { certificates += try source.certificates() }

@@ -3,10 +3,10 @@ internal import LifelineCore
 internal import SwiftASN1
 internal import X509
 
-/// The certificate authorities that the system trusts, loaded once in a process; while they cannot be, at every
-/// question.
+/// The certificate authorities that the system trusts, loaded once in a process; after a failure, the next call tries
+/// again.
 actor SystemRoots {
-    /// Where distributions keep them.
+    /// The files in which distributions keep them.
     private static let paths = [
         "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Alpine
         "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora, Red Hat
@@ -20,7 +20,7 @@ actor SystemRoots {
     private let paths: [String]
     private var roots: CertificateStore?
 
-    /// - Parameter paths: files of certificates; the first one that has some counts.
+    /// - Parameter paths: files of certificates; the first one with certificates is used.
     init(paths: [String]) { self.paths = paths }
 
     /// - Throws: `invalidConfiguration`.
@@ -36,7 +36,7 @@ actor SystemRoots {
             guard let text = try? PEMSource.file(path).bytes(),
                 let documents = try? PEMDocument.parseMultiple(pemString: String(decoding: text, as: UTF8.self))
             else { continue }
-            // One that cannot be read vouches for nobody, and is no reason to distrust the others.
+            // A certificate that cannot be read is ignored; the others are still trusted.
             let certificates = documents.compactMap { try? Certificate(pemDocument: $0) }
             if !certificates.isEmpty { return CertificateStore(certificates) }
         }

@@ -2,7 +2,7 @@ package import LifelineCore
 package import NIOCore
 internal import NIOSSL
 
-/// TLS as a client speaks it. Making one reads files and builds the context that all connections share: do it once, and
+/// TLS for a client. Making the layer reads files and builds the context that all connections share: do it once, and
 /// not on an event loop.
 package struct TLSClientLayer: ChannelLayer {
     package let handshakeName = "the TLS handshake"
@@ -11,7 +11,7 @@ package struct TLSClientLayer: ChannelLayer {
     private let verifier: CertificateVerifier
     private let host: TLSHost
 
-    /// - Parameter host: the endpoint's.
+    /// - Parameter host: the host of the endpoint.
     /// - Throws: `invalidConfiguration`.
     package init(_ configuration: TLSClientConfiguration, host: String) throws(ConnectionError) {
         self.host = TLSHost(configuration.serverName ?? host)
@@ -21,7 +21,7 @@ package struct TLSClientLayer: ChannelLayer {
             pins: configuration.pins
         )
         var tls = TLSConfiguration.makeClientConfiguration()
-        // The verifier is asked instead of these.
+        // The verifier is used instead of these.
         tls.trustRoots = .certificates([])
         tls.certificateVerification = .noHostnameVerification
         if let identity = configuration.identity { try tls.use(LoadedIdentity(identity)) }
@@ -42,7 +42,7 @@ package struct TLSClientLayer: ChannelLayer {
         } catch {
             let invalid = ConnectionError(
                 code: .invalidEndpoint,
-                message: "\"\(host.text)\" is no name that TLS could ask a server for.",
+                message: "\"\(host.text)\" is not a valid name for TLS.",
                 cause: error
             )
             return handler.fail(invalid)

@@ -3,28 +3,28 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Stands above NIOSSL's handler: waits for the end of the handshake, gives errors our types, and hands large writes on
-/// in parts.
+/// The handler above NIOSSL's: waits for the end of the handshake, converts errors, and passes on large writes in
+/// parts.
 final class TLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// NIOSSL keeps a buffer as large as the most that was ever encrypted at once, for as long as the connection lives:
-    /// so that a message of megabytes does not cost them for ever. Four records.
+    /// The size of parts, four records. NIOSSL keeps a buffer as large as the largest write for as long as the
+    /// connection lives, so a message of megabytes would cost that memory for ever.
     private static let largestWrite = 64 << 10
 
-    /// What the peers agreed on (ALPN); nil when nothing was.
+    /// The agreed application protocol (ALPN); nil when there is none.
     private(set) var applicationProtocol: String?
 
     private let peer: String
     private let gate = VerificationGate()
-    /// Nil once it is kept.
+    /// Nil once it is completed.
     private var handshakeDone: EventLoopPromise<Void>?
-    /// Why the peer's certificate was refused, which NIOSSL does not know.
+    /// The reason why the peer's certificate was refused, which NIOSSL does not keep.
     private var refusal: ConnectionError?
 
-    /// - Parameter peer: what the peer is, for errors.
+    /// - Parameter peer: the name of the peer, for errors.
     init(peer: String, handshakeDone: EventLoopPromise<Void>) {
         self.peer = peer
         self.handshakeDone = handshakeDone
@@ -35,7 +35,7 @@ final class TLSHandler: ChannelDuplexHandler {
         guard let outcome = handshakeDone?.futureResult else { preconditionFailure("A handler is added once.") }
         do {
             let pipeline = channel.pipeline.syncOperations
-            // This one first: NIOSSL's begins, and may fail, as soon as it is there.
+            // This one first, because NIOSSL's begins, and may fail, as soon as it is added.
             try pipeline.addHandler(self)
             try pipeline.addHandler(gate, position: .before(self))
             try pipeline.addHandler(tls, position: .before(self))
@@ -45,14 +45,14 @@ final class TLSHandler: ChannelDuplexHandler {
         return outcome
     }
 
-    /// Fails without having begun.
+    /// Fails before it has begun.
     func fail(_ error: ConnectionError) -> EventLoopFuture<Void> {
         guard let outcome = handshakeDone?.futureResult else { preconditionFailure("A handler is added once.") }
         end(with: .failure(error))
         return outcome
     }
 
-    /// Has the peer's certificates verified in a task, for it takes milliseconds.
+    /// Returns a callback that verifies the peer's certificates in a task, because that takes milliseconds.
     func verificationCallback(_ verifier: CertificateVerifier) -> NIOSSLCustomVerificationCallback {
         verificationCallback { certificates, loop in
             let verified = loop.makePromise(of: Void.self)
@@ -61,8 +61,8 @@ final class TLSHandler: ChannelDuplexHandler {
         }
     }
 
-    /// - Parameter verify: begins to verify; what it returns fails when the peer is refused, and is completed on the
-    ///   loop.
+    /// - Parameter verify: begins to verify. The returned future fails when the peer is refused, and is completed on
+    ///   the loop.
     func verificationCallback(
         _ verify: @escaping (_ certificates: [NIOSSLCertificate], _ loop: any EventLoop) -> EventLoopFuture<Void>
     ) -> NIOSSLCustomVerificationCallback {
@@ -90,7 +90,8 @@ final class TLSHandler: ChannelDuplexHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted(let negotiatedProtocol):
             applicationProtocol = negotiatedProtocol
-            // What lies above is added in here, before NIOSSL hands on what came with the end of the handshake.
+            // The handlers above are added in this call, before NIOSSL passes on bytes that came with the end of the
+            // handshake.
             end(with: .success(()))
         case ChannelEvent.inputClosed where handshakeDone != nil:
             end(with: .failure(HandshakeCut()))
@@ -118,22 +119,22 @@ final class TLSHandler: ChannelDuplexHandler {
         var bytes = unwrapOutboundIn(data)
         while bytes.readableBytes > TLSHandler.largestWrite, let part = bytes.readSlice(length: TLSHandler.largestWrite)
         {
-            // Flushed, for else NIOSSL encrypts all of it into one buffer.
+            // Flushed, because otherwise NIOSSL encrypts all parts into one buffer.
             context.writeAndFlush(wrapOutboundOut(part), promise: nil)
         }
         context.write(wrapOutboundOut(bytes), promise: promise)
     }
 }
 
-/// Stands below NIOSSL's handler while the peer's certificate is verified.
+/// The handler below NIOSSL's while the peer's certificate is verified.
 ///
-/// It has nothing read from the socket then: NIOSSL keeps all that comes, and nobody knows yet whose it is. What the
-/// one read has brought that began it is kept, and, from a peer that has ended its side, what is in the socket's
+/// It stops reading from the socket meanwhile, because NIOSSL would keep all bytes of a peer that is not verified yet.
+/// Only the bytes of the read that started it are kept, and, from a peer that has ended its side, those in the socket's
 /// buffer.
 ///
-/// It holds the end of the peer's stream back until the handshake is done. A client of TLS 1.3 may have said
-/// everything, and ended its side, before the server is done with its certificate; NIOSSL takes that for an end inside
-/// the handshake.
+/// It holds back the end of the peer's stream until the handshake is done. A client of TLS 1.3 may have sent
+/// everything, and ended its side, before the server has verified its certificate; NIOSSL would take that for an end
+/// inside the handshake.
 private final class VerificationGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -149,7 +150,7 @@ private final class VerificationGate: ChannelDuplexHandler {
         isVerifying = true
     }
 
-    /// There is a verdict. In TLS 1.2 more of the handshake may come after it.
+    /// Resumes after the verdict. In TLS 1.2 more of the handshake may follow.
     func resume() {
         isVerifying = false
         guard holdsRead else { return }
@@ -161,7 +162,7 @@ private final class VerificationGate: ChannelDuplexHandler {
         if isVerifying { holdsRead = true } else { context.read() }
     }
 
-    /// The end goes on in the next tick, after what the peer has sent before it.
+    /// Passes on the end in the next tick, after the bytes that the peer has sent before it.
     func open() {
         guard isClosed else { return }
         context?.eventLoop.assumeIsolated().execute {

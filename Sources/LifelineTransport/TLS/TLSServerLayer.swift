@@ -3,14 +3,14 @@ package import Logging
 package import NIOCore
 internal import NIOSSL
 
-/// TLS as a server speaks it.
+/// TLS for a server.
 package struct TLSServerLayer: ChannelLayer {
     package let handshakeName = "the TLS handshake"
 
-    /// What loads the certificate, and loads it again.
+    /// Loads and reloads the certificate.
     package let certificates: ServerCertificates
 
-    /// Reads files: not on an event loop.
+    /// Reads files, so do not call it on an event loop.
     ///
     /// - Throws: `invalidConfiguration`.
     package init(_ configuration: TLSServerConfiguration, logger: Logger) throws(ConnectionError) {

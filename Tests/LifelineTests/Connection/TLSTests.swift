@@ -139,9 +139,9 @@ import Testing
                 #expect(error?.message.contains("did not accept this side's certificate") == true)
             }
         }
-        let line = try #require(log.entries.first { $0.text.contains("did not come about") })
+        let line = try #require(log.entries.first { $0.text.contains("could not be set up") })
         #expect(line.level == .info)
-        #expect(line.text.contains(hasCertificate ? "certificateUntrusted" : "showed no certificate"))
+        #expect(line.text.contains(hasCertificate ? "certificateUntrusted" : "presented no certificate"))
     }
 
     /// What a refused client has sent meanwhile does not keep it from reading why.

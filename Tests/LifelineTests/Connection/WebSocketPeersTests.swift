@@ -115,7 +115,7 @@ import Testing
             }
         }
         #expect(error?.code == .closedByPeer)
-        #expect(error?.message.contains("without the WebSocket being closed") == true)
+        #expect(error?.message.contains("before the WebSocket was closed") == true)
     }
 
     @Test func aCloseWithAnErrorIsTyped() async throws {

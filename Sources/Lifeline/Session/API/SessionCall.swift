@@ -1,10 +1,10 @@
 internal import LifelineMessages
 
-/// Something that one side asks of the other: what interceptors see, and may change.
+/// A request or a push on its way to the other side, as interceptors see it and may change it.
 public struct SessionCall: Sendable {
     /// The shape of a method.
     public enum Kind: Sendable, Hashable {
-        /// One request, one reply.
+        /// One request and one reply.
         case unary
         /// One request, and messages until the handler has returned.
         case stream
@@ -18,23 +18,23 @@ public struct SessionCall: Sendable {
 
     /// `package.Service/Method`.
     public let method: String
-    /// Whether there is such a method, as far as is known: false at a server that does not have it, where the name is
+    /// Whether the method exists, as far as is known. False at a server that does not have it: then the name may be
     /// anything that a client makes up.
     public let isImplemented: Bool
     /// The method's shape.
     public let kind: Kind
     /// The metadata of the request, or of the push.
     public var metadata: SessionMetadata
-    /// How long it may take; nil: as long as it likes. A push has none.
+    /// The time that the call may take; nil for no limit. A push has none.
     public var timeout: Duration?
-    /// The delivery of a push. A unary call is `reliable` or `durable`; all else is `reliable`.
+    /// The delivery of a push. A unary call is `reliable` or `durable`; other calls are `reliable`.
     public var delivery: SessionDelivery
-    /// What whoever pushes waits for; `accepted` for all else.
+    /// The stage that the sender of a push waits for; `accepted` for calls.
     public let stage: SessionPushStage
-    /// The encoded message; empty where the request has parts, which do not come by interceptors.
+    /// The encoded message; empty when the request has parts, which interceptors do not see.
     public let payload: [UInt8]
 
-    /// Makes a call, to hand it to an interceptor: calls are made by `SessionClient`.
+    /// Makes a call to pass to an interceptor. `SessionClient` makes the real calls.
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
@@ -60,10 +60,11 @@ public struct SessionCall: Sendable {
         self.payload = payload
     }
 
-    /// Its size in bytes.
+    /// The size of the payload in bytes.
     public var payloadByteCount: Int { payload.count }
 
-    /// The name for metrics and traces, which keep names: one for all methods that clients make up.
+    /// The name for metrics and traces. All names that clients make up have one name here, because metrics and traces
+    /// keep every name.
     var keptName: String { isImplemented ? method : "(unimplemented)" }
 }
 
@@ -71,18 +72,18 @@ public struct SessionCall: Sendable {
 public struct SessionReply: Sendable {
     /// The metadata of the response. A push has none.
     public var metadata: SessionMetadata
-    /// The encoded message; empty where the method replies with none.
+    /// The encoded message; empty when the method has no reply.
     public let payload: [UInt8]
 
-    /// Makes a reply, in place of one of the handler's.
+    /// Makes a reply that replaces the handler's.
     ///
-    /// - Parameter payload: the encoded message; empty where the method replies with none.
+    /// - Parameter payload: the encoded message; empty when the method has no reply.
     public init(metadata: SessionMetadata = [:], payload: [UInt8]) {
         self.metadata = metadata
         self.payload = payload
     }
 
-    /// Its size in bytes.
+    /// The size of the payload in bytes.
     public var payloadByteCount: Int { payload.count }
 }
 
@@ -111,7 +112,7 @@ extension DelimitedMessage {
         } catch {
             throw SessionError(
                 code: .malformedMessage,
-                message: "A message came that is no \(Self.self).",
+                message: "A received message is not a \(Self.self).",
                 cause: error
             )
         }

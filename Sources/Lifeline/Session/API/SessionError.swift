@@ -1,8 +1,8 @@
 internal import LifelineCore
 
-/// Why a session ended, or a message of one did not reach the peer.
+/// The reason why a session ended, or why a message did not reach the peer.
 public struct SessionError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure this is. More may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind {
             case closedLocally, closedByPeer, replaced, refused, versionMismatch, protocolViolation
@@ -18,22 +18,22 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let closedLocally = Code(kind: .closedLocally)
         /// The peer closed the session.
         public static let closedByPeer = Code(kind: .closedByPeer)
-        /// Another connection has taken the session over: somebody else has its credentials.
+        /// Another connection has taken over the session: somebody else has its credentials.
         public static let replaced = Code(kind: .replaced)
-        /// The server does not let this client in; the message says why.
+        /// The server does not let this client in; the message has the reason.
         public static let refused = Code(kind: .refused)
         /// There is no version of the session protocol that both sides speak.
         public static let versionMismatch = Code(kind: .versionMismatch)
-        /// One side broke the rules of the session protocol; the message says which and how.
+        /// One side broke the rules of the session protocol; the message has the details.
         public static let protocolViolation = Code(kind: .protocolViolation)
-        /// The server does not know the session any more: it was restarted, or the client was away for too long. Or the
-        /// session has ended, for the reason that is the cause. What was sent and not known to be processed is in
-        /// doubt.
+        /// The server no longer knows the session: it was restarted, or the client was away for too long. Or the
+        /// session has ended; the cause has the reason. Messages that were sent and are not known to be processed are
+        /// in doubt.
         public static let sessionLost = Code(kind: .sessionLost)
-        /// A server's: the client did not come back in time.
+        /// On a server: the client did not come back in time.
         public static let expired = Code(kind: .expired)
-        /// A server's: the session goes on at another server of the fleet. A message that was accepted before reaches the
-        /// client from there; this one was not.
+        /// On a server: the session goes on at another server of the fleet. A message that was accepted before reaches
+        /// the client from there; this one was not.
         public static let moved = Code(kind: .moved)
         /// The time to live of the message was over before it reached the peer.
         public static let messageExpired = Code(kind: .messageExpired)
@@ -41,54 +41,55 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let messageReplaced = Code(kind: .messageReplaced)
         /// The message was to be sent at once or not at all, and there was no connection, or no room.
         public static let messageDropped = Code(kind: .messageDropped)
-        /// The session was lost after the message was sent: nobody knows whether the peer has processed it.
+        /// The session was lost after the message was sent: it is unknown whether the peer has processed it.
         public static let messageInDoubt = Code(kind: .messageInDoubt)
         /// The session ended before the message was sent. The peer has not seen it.
         public static let messageUnsent = Code(kind: .messageUnsent)
-        /// The session ended before the peer said that it had processed the message, which goes on nevertheless: the next
-        /// session with the same store sends it, or the server that the session has moved to.
+        /// The session ended before the peer confirmed that it had processed the message. The message is not lost: the
+        /// next session with the same store sends it, or the server that the session has moved to.
         public static let messageKept = Code(kind: .messageKept)
-        /// Local misuse: a message was to be durable, and this side has no store, or the client of a server has none.
+        /// Local misuse: a message was to be durable, but this side, or the client that a server pushes to, has no
+        /// store.
         public static let noStore = Code(kind: .noStore)
-        /// A message that was to be durable could not be stored, and was not sent; the cause is a `StoreError`.
+        /// A durable message could not be stored, and was not sent; the cause is a `StoreError`.
         public static let storeFailed = Code(kind: .storeFailed)
-        /// The push belongs to a request that the peer does not wait for any more.
+        /// The push belongs to a request that the peer no longer waits for.
         public static let notWaitedFor = Code(kind: .notWaitedFor)
 
         /// The handler ended the request with a status other than ok: see `SessionError.status`.
         public static let status = Code(kind: .status)
         /// No response came by the deadline. The peer may have acted on the request nevertheless.
         public static let timedOut = Code(kind: .timedOut)
-        /// The task was cancelled. The peer may have acted on a request that was sent. A push was not sent, unless
-        /// whoever pushed waited until it is processed: then it may have been, and goes on.
+        /// The task was cancelled. The peer may have acted on a request that was sent. A push was not sent, unless its
+        /// sender waited until it is processed: then it may have been sent, and goes on.
         public static let cancelled = Code(kind: .cancelled)
-        /// As many requests as may wait for their responses do so already, at this side or by the peer's limit, or
-        /// those that have not been sent take up as many bytes as are kept. This one was not sent.
+        /// The limit of waiting requests, of this side or of the peer, is reached, or the unsent requests take up all
+        /// bytes that may be kept. This request was not sent.
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)
         /// Local misuse: the message cannot be encoded (the cause is a `MessageError`), or is over the limit. It was
         /// not sent.
         public static let messageRefused = Code(kind: .messageRefused)
-        /// A server's: all of its sessions together keep as much as `SessionServerConfiguration.maximumKeptByteCount`
-        /// allows. The message was not sent.
+        /// On a server: all sessions together keep as much as `SessionServerConfiguration.maximumKeptByteCount` allows.
+        /// The message was not sent.
         public static let serverExhausted = Code(kind: .serverExhausted)
-        /// What the peer sent is not the message that the method has; the cause is a `MessageError`.
+        /// The peer sent a message that is not of the method's type; the cause is a `MessageError`.
         public static let malformedMessage = Code(kind: .malformedMessage)
 
         /// The code's name.
         public var description: String { "\(kind)" }
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     public var code: Code { content.code }
-    /// What happened and what to do. Words of the peer's are escaped in it, and cut to 1,000 characters; `status` has
-    /// them as they came.
+    /// What happened and what to do. Texts from the peer are escaped in it, and cut to 1,000 characters; `status` has
+    /// the original texts.
     public var message: String { content.message }
-    /// What the peer's handler said, or its reason to refuse this client; nil where neither is behind it.
+    /// The status of the peer's handler, or the server's reason to refuse this client; nil for other errors.
     public var status: SessionStatus? { content.status }
     /// The error of the layer below, where there is one.
     public var cause: (any Error)? { content.cause }
 
-    /// In an object: results of calls are copied several times on their way, and nearly all of them are no error.
+    /// In an object, because results of calls are copied several times, and nearly all of them are not errors.
     private let content: Content
 
     private final class Content: Sendable {
@@ -115,9 +116,9 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
 }
 
 extension SessionError {
-    /// What became of a message; nil where it was sent or processed.
+    /// Makes the error for the outcome of a message; nil if it was sent or processed.
     ///
-    /// - Parameter cause: why the session ended, where that is what became of it.
+    /// - Parameter cause: the reason for the end of the session, if that decided the outcome.
     package init?(_ outcome: SessionDeliveryOutcome, cause: (any Error)? = nil) {
         switch outcome {
         case .processed, .sent:
@@ -147,15 +148,15 @@ extension SessionError {
             self.init(
                 code: .messageInDoubt,
                 message:
-                    "The session was lost after the message was sent, so that nobody knows whether it was processed. "
+                    "The session was lost after the message was sent, so it is unknown whether it was processed. "
                     + "Send it again only if that does no harm."
             )
         case .kept:
             self.init(
                 code: .messageKept,
                 message:
-                    "The session ended here before the peer said that it had processed the message. It is kept, and "
-                    + "sent later.",
+                    "The session ended here before the peer confirmed that it had processed the message. It is kept "
+                    + "and sent later.",
                 cause: cause
             )
         case .notStored:
@@ -173,25 +174,25 @@ extension SessionError {
         }
     }
 
-    /// What it means that the session was lost.
+    /// The error for a lost session.
     package static var sessionLost: SessionError {
         SessionError(
             code: .sessionLost,
             message:
-                "The server does not know the session any more; a new one has begun. What was sent and not known to be "
-                + "processed is in doubt."
+                "The server no longer knows the session; a new one has begun. Messages sent and not known to be "
+                + "processed are in doubt."
         )
     }
 
-    /// A server's session has made way for another one.
+    /// The error for a server's session that has made way for another one.
     package static var madeWay: SessionError {
         SessionError(
             code: .expired,
-            message: "A new client got the place of the session, whose client was away. Allow more sessions."
+            message: "A new client took the place of this session, whose client was away. Allow more sessions."
         )
     }
 
-    /// A server's session was followed by another one of the same client.
+    /// The error for a server's session whose client has begun another one.
     package static var begunAgain: SessionError {
         SessionError(
             code: .expired,
@@ -210,16 +211,16 @@ extension SessionError {
         SessionError(
             code: .noStore,
             message:
-                "A durable message needs a store at this side, and one at the client that a server pushes it to. Set "
+                "A durable message needs a store on this side, and on the client that a server pushes to. Set "
                 + "the configuration's store, or send it with another delivery."
         )
     }
 
-    /// What it means that a push was dropped whose request is over.
+    /// The error for a push that was dropped because its request is over.
     package static var notWaitedFor: SessionError {
         SessionError(
             code: .notWaitedFor,
-            message: "The peer does not wait for the response any more. Stop making it."
+            message: "The peer no longer waits for the response. Stop sending it."
         )
     }
 }

@@ -3,24 +3,24 @@ package struct SessionID: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
-    /// Makes one of two random numbers.
+    /// Makes an id from two random numbers.
     package init(_ high: UInt64, _ low: UInt64) {
         (self.high, self.low) = (high, low)
     }
 
-    /// Reads one as it stands on the wire; nil when these are not 16 bytes.
+    /// Reads an id in its wire form; nil if it does not have 16 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
         func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         self.init(number(bytes.prefix(8)), number(bytes.dropFirst(8)))
     }
 
-    /// As it stands on the wire: 16 bytes, the most significant first.
+    /// The wire form: 16 bytes, the most significant first.
     package var bytes: [UInt8] {
         [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
     }
 
-    /// Whether both are the same, in a time that does not tell where they differ.
+    /// Whether both are the same. Takes the same time wherever they differ.
     package static func == (first: SessionID, second: SessionID) -> Bool {
         (first.high ^ second.high) | (first.low ^ second.low) == 0
     }
@@ -33,32 +33,32 @@ extension SessionID: CustomStringConvertible {
     }
 }
 
-/// The proof that a session is one's own: 128 random bits, which no description shows.
+/// The secret that proves the ownership of a session: 128 random bits, which no description shows.
 package struct SessionToken: Sendable, Equatable {
     private let bits: SessionID
 
-    /// Makes one of two random numbers, which nobody can guess.
+    /// Makes a token from two random numbers that nobody can guess.
     package init(_ high: UInt64, _ low: UInt64) {
         bits = SessionID(high, low)
     }
 
-    /// Reads one as it stands on the wire; nil when these are not 16 bytes.
+    /// Reads a token in its wire form; nil if it does not have 16 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard let bits = SessionID(bytes) else { return nil }
         self.bits = bits
     }
 
-    /// As it stands on the wire: 16 bytes.
+    /// The wire form: 16 bytes.
     package var bytes: [UInt8] { bits.bytes }
 }
 
 extension SessionToken: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the secret.
+    /// A fixed text that hides the secret.
     package var description: String { "(secret)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Which session, and the proof that it is one's own.
+/// The id of a session, and the secret that proves its ownership.
 package struct SessionCredentials: Sendable, Equatable {
     package let id: SessionID
     package let token: SessionToken

@@ -1,34 +1,32 @@
-/// How much one end of a session keeps and takes.
+/// The limits of what one end of a session keeps and accepts.
 ///
-/// Sizes are those of memory: each message counts for 64 bytes beside its encoded content and metadata. So what a
-/// session takes is at most one and a half times what these limits say.
+/// Sizes measure memory: each message counts for 64 bytes besides its encoded content and metadata. A session takes at
+/// most one and a half times these limits.
 ///
-/// Two limits are the protocol's, and the same for everybody: a message has 128 entries of metadata at most, which
-/// take 64 KiB at most. A request with more is refused with `invalidArgument`; this side refuses to send any
-/// (`messageRefused`).
+/// Two limits are part of the protocol and fixed: a message has at most 128 entries of metadata, which take at most 64
+/// KiB. A request with more is refused with `invalidArgument`; this side refuses to send one (`messageRefused`).
 public struct SessionLimits: Sendable, Hashable {
-    /// Messages that are kept until the peer has processed them. Whoever pushes more waits. Values below 4 count as 4.
-    /// Default: 65,536. Calls that have no room wait in line, and may be as many once more.
+    /// The most messages that are kept until the peer has processed them. Further pushes wait. Values below 4 count as
+    /// 4. Default: 65,536. Calls without room wait in line; as many again may wait.
     public var maximumKeptMessageCount = 65_536
-    /// Their size in bytes. Values below 4,096 count as 4,096. Default: 8 MiB.
+    /// The most bytes of kept messages. Values below 4,096 count as 4,096. Default: 8 MiB.
     ///
-    /// Calls that have no room wait in line, and may be as much once more: those above throw `tooManyInFlight`.
-    /// Responses that have no room may be half as much: those above end their requests with `resourceExhausted` in
-    /// their place.
+    /// Calls without room wait in line. As many bytes again may wait; further calls throw `tooManyInFlight`. Responses
+    /// without room may take half as many bytes; a further response is replaced by `resourceExhausted`.
     public var maximumKeptByteCount = 8 << 20
-    /// Messages that the peer may send and that are not processed yet. Values below 4 count as 4. Default: 65,536.
+    /// The most unprocessed messages of the peer. Values below 4 count as 4. Default: 65,536.
     public var maximumUnprocessedMessageCount = 65_536
-    /// Their size in bytes. Values below 4,096 count as 4,096. Default: 8 MiB. A larger message is not taken: the
-    /// peer's call or push throws `messageRefused`.
+    /// The most bytes of unprocessed messages. Values below 4,096 count as 4,096. Default: 8 MiB. A larger message is
+    /// refused: the peer's call or push throws `messageRefused`.
     public var maximumUnprocessedByteCount = 8 << 20
-    /// The size in bytes of messages of one stream, or of one pushed method, that the peer may send and that nobody has
-    /// taken yet: more waits at the peer, and holds up nothing else. A message of any size comes where all before it
-    /// were taken. Values below 64 KiB count as 64 KiB. Default: 256 KiB.
+    /// The most bytes of messages of one stream, or of one pushed method, that wait to be taken. Further messages wait
+    /// at the peer, and hold up nothing else. A message of any size comes through once all before it were taken. Values
+    /// below 64 KiB count as 64 KiB. Default: 256 KiB.
     public var maximumUnreadByteCount = 256 << 10
-    /// Requests of this side's that may wait for their responses. Values below 1 count as 1. Default: 1,024.
+    /// The most requests of this side that may wait for their responses. Values below 1 count as 1. Default: 1,024.
     public var maximumRequestCount = 1024
-    /// Requests of the peer's that may be handled at once; those above are refused with `resourceExhausted`. Values
-    /// below 1 count as 1. Default: 1,024.
+    /// The most requests of the peer that are handled at once; further ones are refused with `resourceExhausted`.
+    /// Values below 1 count as 1. Default: 1,024.
     public var maximumHandlerCount = 1024
 
     /// Makes limits with the default values.

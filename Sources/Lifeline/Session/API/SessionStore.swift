@@ -1,21 +1,22 @@
-/// Keeps what is to survive the process of a client or a server: messages that are sent with
-/// `SessionDelivery.durable`, and which of the peer's such messages were processed.
+/// Keeps the data that survives the process of a client or a server: messages sent with `SessionDelivery.durable`, and
+/// the numbers of the peer's durable messages that were processed.
 ///
-/// `LifelineStore` has one, in a SQLite file. Another one keeps four things, and knows nothing of messages:
+/// `LifelineStore` has a store in a SQLite file. Your own store keeps four things, and does not need to understand
+/// messages:
 ///
-/// - **Its id**, made once of random bits.
-/// - **Groups** of messages for each peer, by the number of their first message. A group is bytes, and a date.
-/// - For each peer, **the next number**: that behind the last message of all groups that were ever added, of those that
-///   were removed, too; and a **date**.
-/// - For each sender of messages to this side, **the numbers** that were processed, as bytes.
+/// - **Its id**, made once from random bits.
+/// - **Groups** of messages for each peer, by the number of their first message. A group has bytes and a date.
+/// - For each peer, **the next number**, which follows the last message of all groups that were ever added, including
+///   those removed since; and a **date**.
+/// - For each sender of messages to this side, **the numbers** of processed messages, as bytes.
 ///
-/// A table for each of the three in PostgreSQL, for example, is enough: `commit` is one transaction. A fourth one, of
-/// **marks**, has handlers write with exactly one effect: see ``SessionDurableMessage``.
+/// In PostgreSQL, for example, one table for each of the last three is enough, and `commit` is one transaction. A
+/// fourth table, of **marks**, lets handlers write with exactly one effect: see ``SessionDurableMessage``.
 ///
-/// One process at a time uses a store, for one client or one server. One `commit` for a peer comes at a time, and
-/// `groups` may come beside it; calls for several peers of a server come side by side.
+/// One process at a time uses a store, for one client or one server. There is one `commit` at a time for a peer, and
+/// `groups` may be called at the same time. Calls for different peers of a server run concurrently.
 public protocol SessionStore: Sendable {
-    /// Names the store to the other side, which remembers by it what it has processed.
+    /// The id of the store. The other side uses it to remember which messages it has processed.
     var id: SessionStoreID { get }
 
     /// Reads the state that is kept for a peer.
@@ -24,8 +25,8 @@ public protocol SessionStore: Sendable {
     /// - Throws: `StoreError`.
     func content(for peer: SessionStoreID?) async throws(StoreError) -> SessionStoreContent
 
-    /// The groups for a peer from a number on, in order: as many as have so many bytes, and at least one where there
-    /// is any.
+    /// Returns the groups for a peer from a number on, in order: as many as fit into the given number of bytes, but at
+    /// least one if there is one.
     ///
     /// - Throws: `StoreError`.
     func groups(
@@ -34,48 +35,48 @@ public protocol SessionStore: Sendable {
         byteCount: Int
     ) async throws(StoreError) -> [SessionStoreGroup]
 
-    /// Makes all of the changes or none. When it returns they survive a loss of power.
+    /// Makes all of the changes or none. After it returns, they survive a loss of power.
     ///
-    /// - Throws: `StoreError`: none was made, though all may be there after the process was killed, where nothing was
-    ///   committed since.
+    /// - Throws: `StoreError` when none was made. If the process is killed before the next commit, all may be there
+    ///   afterwards.
     func commit(_ changes: SessionStoreChanges, for peer: SessionStoreID?) async throws(StoreError)
 
-    /// Removes the groups of a server's that were added up to a date, and keeps the next number of each peer. Returns how
-    /// many messages they had.
+    /// Removes a server's groups that were added up to a date, and keeps the next number of each peer. Returns the
+    /// number of removed messages.
     ///
     /// - Parameters:
     ///   - date: milliseconds since 1970.
-    ///   - peers: their groups stay.
-    /// - Throws: `StoreError`: none was removed.
+    ///   - peers: the peers whose groups stay.
+    /// - Throws: `StoreError` when none was removed.
     func removeGroups(addedUntil date: Int64, except peers: Set<SessionStoreID>) async throws(StoreError) -> Int
 }
 
-/// 128 random bits that name a store. Who knows them can claim to be its owner, so that they are shown nowhere.
+/// 128 random bits that name a store. They are never shown, because anybody who knows them can claim to own the store.
 public struct SessionStoreID: Hashable, Sendable {
     package let id: SessionID
 
     package init(_ id: SessionID) { self.id = id }
 
-    /// Makes one that nobody can guess.
+    /// Makes an id that nobody can guess.
     public static func random() -> SessionStoreID {
         var generator = SystemRandomNumberGenerator()
         return SessionStoreID(SessionID(generator.next(), generator.next()))
     }
 
-    /// Reads one as it was kept; nil when these are not 16 bytes.
+    /// Makes an id from its stored bytes; nil if there are not 16.
     public init?(bytes: some Collection<UInt8>) {
         guard let id = SessionID(bytes) else { return nil }
         self.id = id
     }
 
-    /// 16 bytes, to be kept.
+    /// The 16 bytes to store.
     public var bytes: [UInt8] { id.bytes }
 }
 
 extension SessionStoreID: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the secret.
+    /// A fixed text that hides the secret.
     public var description: String { "(secret)" }
-    /// Nothing of the secret.
+    /// A mirror without children, which hides the secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
@@ -83,14 +84,14 @@ extension SessionStoreID: CustomStringConvertible, CustomReflectable {
 public struct SessionStoreGroup: Sendable, Equatable {
     /// The number of the first message.
     public let first: UInt64
-    /// How many messages there are.
+    /// The number of messages.
     public let count: Int
     /// The messages, in a form that only Lifeline reads.
     public let bytes: [UInt8]
-    /// When it was added: milliseconds since 1970.
+    /// The date on which the group was added, in milliseconds since 1970.
     public let added: Int64
 
-    /// Makes a group of what was kept.
+    /// Makes a group from its stored values.
     public init(first: UInt64, count: Int, bytes: [UInt8], added: Int64) {
         (self.first, self.count, self.bytes, self.added) = (first, count, bytes, added)
     }
@@ -98,21 +99,21 @@ public struct SessionStoreGroup: Sendable, Equatable {
 
 /// The state that a store has kept for a peer.
 public struct SessionStoreContent: Sendable {
-    /// The number of the first message that is kept; `next` where none is.
+    /// The number of the first message that is kept; `next` when there is none.
     public var first: UInt64
     /// The number of the next message; 1 in a new store.
     public var next: UInt64
-    /// How many bytes the groups have.
+    /// The number of bytes of all groups.
     public var byteCount: Int
-    /// The last date that was kept; 0 in a new store.
+    /// The last date that was stored; 0 in a new store.
     public var date: Int64
-    /// The numbers that were processed, by the stores of those who sent them: of a peer its own; for a client those of
-    /// all servers.
+    /// The numbers of processed messages, by the id of the sender's store. For a peer: only its own store. For a
+    /// client: those of all servers.
     public var processed: [SessionStoreID: [UInt8]]
-    /// The messages that handlers have marked, by the same; empty in a store without marks.
+    /// The messages that handlers have marked, by the id of the sender's store; empty in a store without marks.
     public var marked: [SessionStoreID: [SessionStoreMark]]
 
-    /// Makes the content of what was kept.
+    /// Makes the content from its stored values.
     public init(
         first: UInt64 = 1,
         next: UInt64 = 1,
@@ -126,14 +127,14 @@ public struct SessionStoreContent: Sendable {
     }
 }
 
-/// A message that a handler has marked as processed, in a transaction of its own.
+/// A message that a handler has marked as processed, in the handler's own transaction.
 public struct SessionStoreMark: Sendable, Equatable {
-    /// Its number among those of its sender.
+    /// The number of the message among those of its sender.
     public let number: UInt64
-    /// The reply to a call, as `SessionDurableMessage.replyBytes(_:)` has made it; nil of a push.
+    /// The reply to a call, as `SessionDurableMessage.replyBytes(_:)` has made it; nil for a push.
     public let reply: [UInt8]?
 
-    /// Makes the mark of what was kept.
+    /// Makes a mark from its stored values.
     public init(number: UInt64, reply: [UInt8]? = nil) { (self.number, self.reply) = (number, reply) }
 }
 
@@ -141,16 +142,16 @@ public struct SessionStoreMark: Sendable, Equatable {
 public struct SessionStoreChanges: Sendable, Equatable {
     /// Messages for the peer, behind all others.
     public var added: SessionStoreGroup?
-    /// Groups that are not needed any more, by the numbers of their first messages.
+    /// The groups to remove, by the numbers of their first messages.
     public var removed: [UInt64] = []
-    /// The date to be kept, in milliseconds since 1970; nil: the one that is there.
+    /// The date to store, in milliseconds since 1970; nil to keep the present one.
     public var date: Int64?
-    /// The numbers that were processed, by the stores of those who sent them. They take the place of older ones.
+    /// The numbers of processed messages, by the id of the sender's store. They replace older ones.
     public var processed: [SessionStoreID: [UInt8]] = [:]
-    /// Marks that are not needed any more, as `processed` has their numbers.
+    /// The marks to remove, because `processed` has their numbers.
     public var unmarked: [SessionStoreID: [UInt64]] = [:]
 
-    /// Makes no changes.
+    /// Makes an empty set of changes.
     public init() {}
 
     /// Whether nothing changes.

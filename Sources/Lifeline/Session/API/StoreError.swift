@@ -1,31 +1,31 @@
-/// Why a store cannot be used.
+/// The reason why a store cannot be used.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure this is. More may be added.
+    /// The kind of failure. More kinds may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind { case inUse, damaged, newerVersion, otherUse, insecure, full, failed }
         private let kind: Kind
 
         /// The store is open already, in another process or in this one, or another program writes to it.
         public static let inUse = Code(kind: .inUse)
-        /// The store has other content than was put there.
+        /// The content of the store is not what was written.
         public static let damaged = Code(kind: .damaged)
         /// A later version of Lifeline has made the store.
         public static let newerVersion = Code(kind: .newerVersion)
-        /// The store belongs to a client of another endpoint, to a server where a client was to use it, or to something
-        /// that is not Lifeline.
+        /// The store belongs to a client of another endpoint, to a server instead of a client or the other way round,
+        /// or to another program.
         public static let otherUse = Code(kind: .otherUse)
-        /// Others than its owner may use the store, which has secrets.
+        /// Users other than the owner have access to the store, which contains secrets.
         public static let insecure = Code(kind: .insecure)
-        /// There is no room for more on the disk.
+        /// The disk is full.
         public static let full = Code(kind: .full)
-        /// Reading or writing failed; the cause says how.
+        /// Reading or writing failed; the cause has the details.
         public static let failed = Code(kind: .failed)
 
         /// The code's name.
         public var description: String { "\(kind)" }
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     public let code: Code
     /// What happened and what to do.
     public let message: String

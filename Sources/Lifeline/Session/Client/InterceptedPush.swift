@@ -1,19 +1,19 @@
 internal import LifelineMessages
 internal import LifelineRuntime
 
-/// A push on its way through a client's interceptors, which stand around what a loop does with it: they run in a task
-/// of their own, which goes on when the loop lets the push go.
+/// A push on its way through a client's interceptors. The interceptors surround the loop's handling of the push: they
+/// run in their own task, which continues when the loop is done with the push.
 final class InterceptedPush<Message: DelimitedMessage>: Sendable {
-    /// Opens with what reaches the loop; with nil when nothing does.
+    /// Opens with the push that reaches the loop; with nil when none does.
     private let delivery: Latch<SessionPush<Message>?>
     private let letGo: Latch<Void>
     private let task: Task<Void, Never>
 
-    /// - Parameter message: one alone.
+    /// - Parameter message: a single message.
     init(_ message: TakenMessages, of method: String, for client: SessionClient) {
         let (delivery, letGo) = (Latch<SessionPush<Message>?>(), Latch<Void>())
         (self.delivery, self.letGo) = (delivery, letGo)
-        // Nothing of it holds the push itself, which is let go when nobody has it any more.
+        // The task does not retain the push itself, so that the push is released with its last owner.
         task = Task {
             let run = message.run
             _ = message.handOutNext()
@@ -41,7 +41,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
 
     deinit { letGo.open(with: ()) }
 
-    /// Waits for what reaches the loop; nil when the interceptors have dropped it.
+    /// Waits for the push that reaches the loop; nil when the interceptors have dropped it.
     nonisolated(nonsending) func push() async -> SessionPush<Message>? {
         await withTaskCancellationHandler {
             await delivery.waitUninterrupted()
@@ -50,7 +50,8 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
         }
     }
 
-    /// The loop lets it go. Waits for the ends of the interceptors, which are cancelled with the loop's task.
+    /// Ends the loop's handling of the push. Waits for the interceptors to end; they are cancelled with the loop's
+    /// task.
     nonisolated(nonsending) func finish() async {
         letGo.open(with: ())
         await withTaskCancellationHandler {

@@ -1,23 +1,23 @@
 internal import LifelineRuntime
 
-/// The streams of a call: where the parts of its response go, and how its own are sent.
+/// The streams of a call: the inbox for the parts of its response, and the start for sending its own parts.
 struct CallParts: Sendable {
-    /// Nil: its response has no parts.
+    /// Nil when the response has no parts.
     let inbox: SessionInbox?
-    /// Nil: it has no parts of its own.
+    /// Nil when the request has no parts.
     let start: CallStart?
 
-    /// - Throws: `messageRefused` when an interceptor makes a call again of which messages have come or gone.
+    /// - Throws: `messageRefused` when an interceptor repeats a call after messages of it were sent or received.
     func checkUnused(_ engine: SessionEngine) throws(SessionError) {
         guard start?.begunID != nil || inbox.map({ engine.hasBegun($0) }) == true else { return }
         throw SessionError(
             code: .messageRefused,
-            message: "A stream that has brought messages is not made again: they would come twice."
+            message: "A stream that has delivered messages is not repeated: they would come twice."
         )
     }
 }
 
-/// A call whose response has parts, in a task of its own: cancelled when it is let go.
+/// A call whose response has parts, in its own task. It is cancelled when its last owner releases it.
 final class RunningCall: Sendable {
     let inbox: SessionInbox
     private let engine: SessionEngine
@@ -38,7 +38,7 @@ final class RunningCall: Sendable {
 
     deinit {
         task.cancel()
-        // Messages that nobody takes any more must not use up the credit.
+        // Messages that nobody will take must not use up the credit.
         engine.close(inbox)
     }
 }

@@ -4,25 +4,26 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-// What generated clients use.
+// The methods that generated clients use.
 extension SessionClient {
-    /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task
-    /// cancels the handler, too.
+    /// Makes a call, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the
+    /// task also cancels the handler.
     ///
-    /// A `durable` call is stored before it is sent, and outlives the session and the processes of both sides. Where
-    /// the server has a store, too, it is answered once, and what a handler writes with `context.transaction` of
-    /// `LifelineStore` happens once. Once it is stored, a timeout, or cancelling the task, ends the waiting alone: the
-    /// call goes on, and its reply comes to `lateReplies`.
+    /// A `durable` call is stored before it is sent, and outlives the session and the processes of both sides. If the
+    /// server has a store too, the call is answered once, and a handler's writes with `context.transaction` of
+    /// `LifelineStore` happen once. After the call is stored, a timeout or cancelling the task only ends the waiting:
+    /// the call goes on, and its reply comes to `lateReplies`.
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
-    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as
-    ///     0, those over 365 days as 365 days.
+    ///   - timeout: the time that the call may take from now on; nil for no limit. Default: 30 s. Values below 0 count
+    ///     as 0, those over 365 days as 365 days.
     ///   - delivery: `reliable` or `durable`; nil: `SessionClientConfiguration.defaultDelivery`. Default: nil.
-    /// - Throws: `SessionError`: `status` when the handler ended it so, `timedOut`, `cancelled`, `sessionLost`,
-    ///   `tooManyInFlight`, `messageRefused`, `malformedMessage`, or why the session has ended: `closedLocally`,
-    ///   `closedByPeer`, `refused`, `replaced`, `versionMismatch`; of a durable call `noStore` and `storeFailed`, never
-    ///   `sessionLost`, and `messageKept` when the client is closed before the reply has come.
+    /// - Throws: `SessionError`: `status` when the handler ended the call with one, `timedOut`, `cancelled`,
+    ///   `sessionLost`, `tooManyInFlight`, `messageRefused`, `malformedMessage`, or the reason for the end of the
+    ///   session: `closedLocally`, `closedByPeer`, `refused`, `replaced`, `versionMismatch`; for a durable call
+    ///   `noStore` and `storeFailed`, never `sessionLost`, and `messageKept` when the client is closed before the reply
+    ///   has come.
     public nonisolated(nonsending) func call<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ method: String,
         _ request: Request,
@@ -43,15 +44,15 @@ extension SessionClient {
         return try Reply(sessionPayload: reply.payload, configuration.decodingOptions)
     }
 
-    /// Tells the server something. Returns when it is accepted; waits while too much is kept for the server, while the
-    /// server has not taken enough pushes of the method, and while the server goes away.
+    /// Pushes a message to the server. Returns when it is accepted. Waits while too many messages are kept for the
+    /// server, while the server has not taken enough pushes of the method, and while the server goes away.
     ///
     /// - Parameters:
-    ///   - delivery: what is promised of it; nil: `SessionClientConfiguration.defaultDelivery`. Default: nil.
-    ///   - stage: `processed` waits until the server has processed it, and throws when it does not come to that.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
-    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What
-    ///   its delivery drops is no error otherwise.
+    ///   - delivery: the guarantees for the delivery; nil: `SessionClientConfiguration.defaultDelivery`. Default: nil.
+    ///   - stage: `processed` waits until the server has processed the push, and throws if that does not happen.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or the reason for the end of the session; for a durable
+    ///   push `noStore` and `storeFailed`; with the stage `processed` also those of `SessionPushStage`; also errors of
+    ///   an interceptor. With the stage `accepted`, a message that its delivery drops later causes no error.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
@@ -78,10 +79,9 @@ extension SessionClient {
         _ = try await make(call, nil)
     }
 
-    /// Asks for messages. Each iteration is a call of its own, which begins with it; see `SessionStream`.
+    /// Requests a stream of messages. Each iteration makes its own call when it begins; see `SessionStream`.
     ///
-    /// - Parameter timeout: how long the stream may take from the beginning of an iteration on; nil: as long as it
-    ///   likes.
+    /// - Parameter timeout: the time that the stream may take from the beginning of an iteration; nil for no limit.
     public func stream<Request: DelimitedMessage, Message: DelimitedMessage>(
         _ method: String,
         _ request: Request,
@@ -101,12 +101,12 @@ extension SessionClient {
         return SessionStream(client: self, call: call)
     }
 
-    /// Sends messages, and waits for the reply to them.
+    /// Sends messages, and waits for one reply.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
-    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when
-    ///     the handler has replied before that.
+    ///   - timeout: the time that the whole call may take from now on; nil for no limit. Default: nil.
+    ///   - send: sends the messages, which end when it returns. It runs in its own task, which is cancelled if the
+    ///     handler replies before that.
     /// - Throws: `SessionError` as `call` does; what `send` throws, which cancels the call.
     public nonisolated(nonsending) func clientStream<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ method: String,
@@ -122,15 +122,15 @@ extension SessionClient {
         return try Reply(sessionPayload: reply.payload, configuration.decodingOptions)
     }
 
-    /// Sends messages, and takes those that answer them, side by side.
+    /// Sends messages and receives messages at the same time.
     ///
-    /// Returns when `receive` has. If the handler has not returned by then, it is cancelled.
+    /// Returns when `receive` returns. If the handler has not returned by then, it is cancelled.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
-    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when
-    ///     the handler has returned before that.
-    ///   - receive: takes the handler's messages, which end when that returns.
+    ///   - timeout: the time that the whole call may take from now on; nil for no limit. Default: nil.
+    ///   - send: sends the messages, which end when it returns. It runs in its own task, which is cancelled if the
+    ///     handler returns before that.
+    ///   - receive: receives the handler's messages, which end when the handler returns.
     /// - Throws: `SessionError` as `call` does; what `send` and `receive` throw, which cancels the call.
     public nonisolated(nonsending) func bothWays<Request: DelimitedMessage, Message: DelimitedMessage, Result>(
         _ method: String,
@@ -145,7 +145,7 @@ extension SessionClient {
         let inbox = SessionInbox()
         let failure = NIOLockedValueBox<(any Error)?>(nil)
         defer {
-            // Messages that nobody takes any more must not use up the credit.
+            // Messages that nobody will take must not use up the credit.
             engine.close(inbox)
         }
         // Cancelled when this returns or throws.
@@ -155,14 +155,14 @@ extension SessionClient {
         do {
             result = try await receive(messages)
         } catch let error as SessionError where error.code == .cancelled {
-            // An error of `send` cancels the call, and so ends the messages.
+            // An error of `send` cancels the call, which ends the messages.
             throw failure.withLockedValue { $0 } ?? error
         }
         if let failure = failure.withLockedValue({ $0 }) { throw failure }
         return result
     }
 
-    /// Makes a call both ways. Its end is that of the messages that answer it.
+    /// Makes a call with messages both ways. It ends when the handler's messages end.
     private nonisolated(nonsending) func run<Request: DelimitedMessage>(
         _ call: SessionCall,
         _ inbox: SessionInbox,
@@ -181,7 +181,7 @@ extension SessionClient {
         }
     }
 
-    /// Makes a call, and has its messages sent meanwhile.
+    /// Makes a call, and sends its messages meanwhile.
     private nonisolated(nonsending) func sending<Request: DelimitedMessage>(
         _ parts: CallParts,
         _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void,
@@ -202,7 +202,7 @@ extension SessionClient {
             }
             defer {
                 group.cancelAll()
-                // Unblocks `send` where no interceptor has made the call.
+                // Unblocks `send` if no interceptor has made the call.
                 start.open(with: nil)
             }
             do {
@@ -210,17 +210,17 @@ extension SessionClient {
                     if let reply = ended { return reply }
                 }
             } catch is CancellationError where Task.isCancelled {
-                // `send` may have heard of the cancellation first.
+                // `send` may have seen the cancellation first.
             }
             throw SessionError.cancelled
         }
     }
 
-    /// The pushes of a method, over all connections and sessions. From this call on they are kept until somebody takes
-    /// them, within `SessionClientConfiguration.limits`; where nobody will, `SessionPushes.stop()` ends that.
+    /// The pushes of a method, over all connections and sessions. From this call on they are kept until a loop takes
+    /// them, within `SessionClientConfiguration.limits`. If no loop will take them, call `SessionPushes.stop()`.
     ///
-    /// Pushes that came before this call are lost to it; the log says so. To miss none, make a `SessionClient`, ask for
-    /// its pushes, and then `run()` it.
+    /// Pushes that arrived before this call are lost, and logged. To miss none, make a `SessionClient`, ask for its
+    /// pushes, and then `run()` it.
     public func pushes<Message: DelimitedMessage>(
         _ method: String,
         of: Message.Type = Message.self
@@ -228,19 +228,19 @@ extension SessionClient {
         SessionPushes(client: self, inbox: engine.registerInbox(for: method), method: method)
     }
 
-    /// Notes from now on the place of the newest push that comes of a group.
+    /// Starts to remember the place of the newest received push of a group.
     package func follow(_ group: String) -> GroupFollowing { engine.follow(group) }
 
-    /// A group is about to be followed no more: say `unfollow`.
+    /// Prepares to stop following a group. `unfollow` completes it.
     package func beginUnfollowing(_ group: String) { engine.beginUnfollowing(group) }
 
-    /// A group is followed no more.
+    /// Stops following a group.
     package func unfollow(_ group: String) { engine.unfollow(group) }
 
-    /// The place of the newest push of a group that has come since it is followed, in whatever session; nil: none has.
+    /// Returns the place of the newest push of a group since it is followed, in any session; nil if none has arrived.
     package func newestPlace(in group: String) -> String? { engine.newestPlace(in: group) }
 
-    /// Makes a call by way of the interceptors.
+    /// Makes a call through the interceptors.
     @inline(__always)  // A function that waits costs 400 instructions, which every call would pay.
     nonisolated(nonsending) func make(
         _ call: SessionCall,
@@ -253,7 +253,7 @@ extension SessionClient {
         }
     }
 
-    /// - Parameter stage: that of the call before interceptors changed it.
+    /// - Parameter stage: the stage of the push before interceptors changed it.
     @inline(__always)
     private nonisolated(nonsending) func send(
         _ call: SessionCall,
@@ -264,7 +264,7 @@ extension SessionClient {
         if call.kind == .push {
             let content = try EncodedContent(.push, call.metadata, payload: call.payload)
             try content.check(frameLimit: limit)
-            // An interceptor may have made it so.
+            // An interceptor may have made it durable.
             if call.delivery.isDurable { try await waitForStore() }
             try await engine.send(.push(method: call.method), content, call.delivery, until: stage)
             return SessionReply(payload: [])
@@ -284,7 +284,7 @@ extension SessionClient {
 }
 
 extension SessionClient {
-    /// - Throws: `messageRefused` where the call cannot be made with its delivery.
+    /// - Throws: `messageRefused` when the call cannot be made with its delivery.
     @inline(never)
     private nonisolated(nonsending) func sendDurably(_ call: SessionCall) async throws(SessionError) -> SessionReply {
         guard call.kind == .unary, call.delivery == .durable else {
@@ -301,10 +301,10 @@ extension SessionClient {
         return try await engine.callDurably(call.method, content, timeout: call.timeout)
     }
 
-    /// The replies to durable calls of a method that no task waits for: of calls that an earlier process has made, and
-    /// of those whose tasks were cancelled or have timed out. From this call on they are kept until somebody takes them:
-    /// the server's store has those that are more than `SessionLimits.maximumUnreadByteCount`, and the replies to other
-    /// calls of the method wait behind them. Before it, half as many are kept; what comes then is dropped, and logged.
+    /// The replies to durable calls of a method that no task waits for: calls of an earlier process, and calls whose
+    /// tasks were cancelled or have timed out. From this call on the replies are kept until a loop takes them. Replies
+    /// beyond `SessionLimits.maximumUnreadByteCount` stay in the server's store, and replies to other calls of the
+    /// method wait behind them. Before this call, half as many are kept; further ones are dropped, and logged.
     public func lateReplies<Reply: DelimitedMessage>(
         to method: String,
         of: Reply.Type = Reply.self
@@ -314,6 +314,6 @@ extension SessionClient {
 }
 
 extension SessionCall.Kind {
-    /// Whether a request has its messages in parts.
+    /// Whether the request consists of several messages.
     var hasParts: Bool { self == .clientStream || self == .bothWays }
 }

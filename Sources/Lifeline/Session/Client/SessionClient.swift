@@ -6,10 +6,10 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import ServiceLifecycle
 
-/// The client of a session: calls, streams and pushes over a connection that comes and goes, none of them lost, doubled
-/// or reordered by that.
+/// The client of a session: calls, streams and pushes over connections that come and go. None of them is lost, doubled
+/// or reordered when a connection is lost.
 ///
-/// `run()` drives it. Meanwhile any task may call; generated clients do it with the types of their service:
+/// `run()` drives it. Meanwhile any task may make calls. Generated clients make them with the types of their service:
 ///
 ///     try await withSessionClient(to: endpoint) { session in
 ///         let room = Sample_Room_V1_RoomClient(session)
@@ -17,24 +17,24 @@ public import ServiceLifecycle
 ///         for try await news in room.news { print(news) }
 ///     }
 ///
-/// **What is promised.** What a call, a stream or a push has been accepted for is processed exactly once, for as long
-/// as the server knows the session: `SessionServerConfiguration` says how long it keeps one without a connection. Where
-/// it does not any more, a new session begins, `sessionEvents` tell which messages are in doubt, and calls that had
-/// been sent fail with `sessionLost`. Who wants to know it of one message pushes it `until: .processed`.
+/// **Guarantees.** An accepted call, stream or push is processed exactly once, for as long as the server knows the
+/// session: `SessionServerConfiguration` has the time for which it keeps one without a connection. After that a new
+/// session begins, `sessionEvents` lists the messages in doubt, and calls that were sent fail with `sessionLost`. To
+/// learn the outcome of a single push, push it `until: .processed`.
 ///
-/// **In which order.** The pushes of one method are handled one after the other, in the order in which they were
-/// accepted, and so are the messages of one stream. Nothing else has an order: pushes of two methods and requests are
-/// handled side by side. What must come after something else is asked for when that has been replied to.
+/// **Order.** The pushes of one method are handled one after the other, in the order in which they were accepted, and
+/// so are the messages of one stream. There is no other order: pushes of different methods, and requests, are handled
+/// concurrently. If one request must come after another, make it after the reply to the first.
 public final class SessionClient: Sendable {
-    /// Where it connects to.
+    /// The endpoint that the client connects to.
     public var endpoint: Endpoint { keeper.endpoint }
 
     /// Runs tasks on the event loop of the client's connections:
     ///
     ///     try await withTaskExecutorPreference(session.executor) { try await room.say(greeting) }
     ///
-    /// Calls go on there without a switch between threads, and those that are made together go out with few writes.
-    /// Such tasks must neither block nor compute for long: the loop's connections wait meanwhile.
+    /// Calls run there without a switch between threads, and calls that are made together go out with few writes. Such
+    /// tasks must neither block nor compute for long, because the loop's connections wait meanwhile.
     public var executor: any TaskExecutor { keeper.executor }
 
     let engine: SessionEngine
@@ -46,9 +46,10 @@ public final class SessionClient: Sendable {
     /// Makes a client that does nothing until it is run.
     ///
     /// - Parameters:
-    ///   - interceptors: stand between callers and the session, the first one outermost.
-    ///   - logger: gets what happens to the connection, as a `Client`'s does. Sessions that were lost: `warning`;
-    ///     sessions that the server ended: `error`; pushes that nobody has asked for, once for each method: `notice`.
+    ///   - interceptors: are placed between callers and the session, the first one outermost.
+    ///   - logger: receives the events of the connection, as that of a `Client` does. Lost sessions are logged at
+    ///     `warning`; sessions that the server ended at `error`; pushes that nobody has asked for at `notice`, once for
+    ///     each method.
     public convenience init(
         to endpoint: Endpoint,
         configuration: SessionClientConfiguration = SessionClientConfiguration(),
@@ -105,40 +106,39 @@ public final class SessionClient: Sendable {
 
     // MARK: Observing
 
-    /// Where the connection stands.
+    /// The state of the connection.
     public var state: ConnectionState { keeper.connectionState }
 
-    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    /// Every step of the connection, for any number of subscribers. Each subscriber begins with the newest step.
     public var events: ClientEvents { ClientEvents(history: keeper.history) }
 
     /// The last 100 steps of the connection, the oldest first.
     public var history: [ClientEvent] { keeper.history.events }
 
-    /// What becomes of the session, for any number of subscribers, each from the newest event on.
+    /// The events of the session, for any number of subscribers. Each subscriber begins with the newest event.
     public var sessionEvents: SessionEvents { SessionEvents(history: clientEnd.history) }
 
     /// The last 20 events of the session, the oldest first.
     public var sessionHistory: [SessionEvent] { clientEnd.history.events }
 
-    /// What became of messages so far.
+    /// Counts of messages so far.
     public var statistics: SessionStatistics { engine.statistics }
 
     // MARK: Running
 
-    /// Connects, and keeps the session going, until it is closed or the task is cancelled; cancelling ends the session
+    /// Connects, and keeps the session alive, until it is closed or the task is cancelled. Cancelling ends the session
     /// at once. In a `ServiceGroup`, graceful shutdown does what `close()` does.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session
-    ///   against this side's will: `refused`, `replaced` or `versionMismatch`. `StoreError` when the store cannot be
-    ///   used. `ConnectionError` `alreadyRun` for a
-    ///   second call, `invalidConfiguration` when the name and the metadata are longer than a server takes, or the
-    ///   default delivery is durable and there is no store.
+    /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session:
+    ///   `refused`, `replaced` or `versionMismatch`. `StoreError` when the store cannot be used. `ConnectionError`
+    ///   `alreadyRun` for a second call, `invalidConfiguration` when the name and the metadata are longer than a server
+    ///   takes, or the default delivery is durable and there is no store.
     public func run() async throws {
         do {
             try configuration.defaultDelivery.checkAsDefault(hasStore: configuration.store != nil)
             try configuration.checkOpening(configuration.renewMetadata == nil ? configuration.metadata : [:])
         } catch {
-            // Whoever waits for the session hears of it, too.
+            // Tasks that wait for the session get the error, too.
             engine.end(.misconfigured(error))
             throw error
         }
@@ -196,7 +196,7 @@ public final class SessionClient: Sendable {
     private func runUntilClosed(closingAfter shutdown: Latch<Void>) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask {
-                // Cancelled when the client has ended without it.
+                // Cancelled when the client has ended without a shutdown.
                 guard (try? await shutdown.wait()) != nil else { return }
                 await self.close()
             }
@@ -205,12 +205,12 @@ public final class SessionClient: Sendable {
         }
     }
 
-    /// Makes a new connection at once, as `Client.reconnect()` does; the session goes on over it.
+    /// Makes a new connection at once, as `Client.reconnect()` does. The session continues over it.
     public func reconnect() { keeper.reconnect() }
 
-    /// Closes the session: takes no more calls and pushes, and waits until all that was accepted is processed and every
-    /// call has ended, for `SessionClientConfiguration.closeTimeout` at most; then the session ends, and so does
-    /// `run()`.
+    /// Closes the session: takes no more calls and pushes, and waits, for at most
+    /// `SessionClientConfiguration.closeTimeout`, until all accepted messages are processed and every call has ended.
+    /// Then the session ends, and `run()` returns.
     ///
     /// Cancelling the task ends the session at once.
     public func close() async {
@@ -226,12 +226,12 @@ public final class SessionClient: Sendable {
 
 extension SessionClient: Service {}
 
-/// Runs a session's client, and `body` with it; `SessionClient` says what it does.
+/// Runs a session's client, and `body` with it. See `SessionClient`.
 ///
 /// When `body` returns, the session is closed as `SessionClient.close()` does; when it throws or the task is cancelled,
-/// it is ended at once. Nothing of it is left when the call returns.
+/// the session ends at once. When the call returns, no task of the client is left.
 ///
-/// - Throws: what `body` throws; what `SessionClient.run()` does.
+/// - Throws: what `body` and `SessionClient.run()` throw.
 public nonisolated(nonsending) func withSessionClient<Result>(
     to endpoint: Endpoint,
     configuration: SessionClientConfiguration = SessionClientConfiguration(),

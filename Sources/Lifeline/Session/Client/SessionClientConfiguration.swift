@@ -3,47 +3,47 @@ internal import LifelineTransport
 
 /// How the client of a session behaves.
 public struct SessionClientConfiguration: Sendable {
-    /// How its connections behave, and how it connects again. Pings of the session's own watch the peer. The queue of
-    /// sends plays no part, as the session has its own.
+    /// The settings of the client's connections. The session's own pings watch the peer. `sendQueue` is ignored,
+    /// because the session has its own queue.
     public var client = ClientConfiguration()
 
-    /// How the session is to be found at the server (`SessionServer.session(named:)`); empty: not by a name. With
-    /// `metadata` 16 KiB at most, as they are encoded. Default: empty.
+    /// The name by which the server finds the session (`SessionServer.session(named:)`); empty for none. Name and
+    /// `metadata` together may have at most 16 KiB in encoded form. Default: empty.
     public var name = ""
 
-    /// What the server is told with each connection, for its own decision whether to let the client in: credentials,
-    /// for example. Default: nothing.
+    /// The metadata that the server receives with each connection, to decide whether to let the client in: credentials,
+    /// for example. Default: empty.
     public var metadata: SessionMetadata = [:]
 
-    /// Asked before each connection is made for what takes the place of `metadata`: a token that is valid then, for
-    /// example. While it works the attempt does; what it throws fails the attempt, which is repeated as any other is.
-    /// Nil: nothing does. Default: nil.
+    /// Called before each connection for metadata that replaces `metadata`: a fresh token, for example. Its time counts
+    /// for the attempt. An error fails the attempt, which is repeated like any other. Nil keeps `metadata`. Default:
+    /// nil.
     public var renewMetadata: (@Sendable () async throws -> SessionMetadata)?
 
-    /// Keeps durable messages, and which of the server's were processed, over a restart of this process. Only one
-    /// client uses it at a time. Nil: nothing is kept. Default: nil.
+    /// Keeps durable messages, and the numbers of the server's processed ones, over a restart of this process. Only one
+    /// client may use it at a time. Nil keeps nothing. Default: nil.
     public var store: (any SessionStore)?
 
-    /// How many bytes of durable messages are kept; pushes wait above that. Default: 1 GiB.
+    /// The most bytes of durable messages that are kept; further pushes wait. Default: 1 GiB.
     public var maximumStoredByteCount = 1 << 30
 
-    /// The delivery of pushes and calls with one reply that name none: `reliable`, or `durable`, which needs a `store`.
-    /// Streams are reliable in any case. Default: `reliable`.
+    /// The delivery of pushes and unary calls that name none: `reliable`, or `durable`, which needs a `store`. Streams
+    /// are reliable in any case. Default: `reliable`.
     public var defaultDelivery = SessionDelivery.reliable
 
-    /// What is kept for the server, and taken from it.
+    /// The limits of what is kept for the server, and accepted from it.
     public var limits = SessionLimits()
 
     /// How long `close()` waits until the server has processed everything. Default: 10 s, as a server waits for its
     /// handlers when it shuts down.
     public var closeTimeout = Duration.seconds(10)
 
-    /// The longest pause that a server which goes away may ask for before the next connection. Default: 5 min, which
-    /// several restarts of a server take. Values below 0 count as 0. `SessionClient.reconnect()` and the network's
-    /// return cut a pause short.
+    /// The longest pause before the next connection that a departing server may ask for. Default: 5 min, the time of
+    /// several restarts of a server. Values below 0 count as 0. `SessionClient.reconnect()` and the network's return
+    /// end a pause early.
     public var maximumPause = Duration.seconds(300)
 
-    /// What messages are accepted in replies and pushes.
+    /// The limits for messages in replies and pushes.
     public var decodingOptions: DecodingOptions {
         get { client.connection.decodingOptions }
         set { client.connection.decodingOptions = newValue }
@@ -54,7 +54,7 @@ public struct SessionClientConfiguration: Sendable {
 }
 
 extension SessionDelivery {
-    /// - Throws: `invalidConfiguration` when it cannot be that of all pushes and calls.
+    /// - Throws: `invalidConfiguration` when it cannot be the default of all pushes and calls.
     func checkAsDefault(hasStore: Bool) throws(ConnectionError) {
         guard self == .reliable || self == .durable else {
             throw ConnectionError(
@@ -72,7 +72,7 @@ extension SessionDelivery {
 }
 
 extension SessionClientConfiguration {
-    /// Renews the metadata, and sees that a server takes it.
+    /// Renews the metadata, and checks that a server accepts it.
     var checkedRenewal: (@Sendable () async throws -> SessionMetadata)? {
         guard let renewMetadata else { return nil }
         return { [self] in
@@ -82,14 +82,14 @@ extension SessionClientConfiguration {
         }
     }
 
-    /// - Throws: `invalidConfiguration` when no server takes a hello with the metadata.
+    /// - Throws: `invalidConfiguration` when no server accepts a hello with the metadata.
     func checkOpening(_ metadata: SessionMetadata) throws(ConnectionError) {
         guard metadata.count <= ClientOpening.maximumMetadataCount else {
             throw ConnectionError(
                 code: .invalidConfiguration,
                 message:
                     "The metadata of a session has \(metadata.count) entries, of "
-                    + "\(ClientOpening.maximumMetadataCount) at most. Send what is more with a call."
+                    + "\(ClientOpening.maximumMetadataCount) at most. Send the rest with a call."
             )
         }
         var fields: [UInt8] = []
@@ -100,7 +100,7 @@ extension SessionClientConfiguration {
             code: .invalidConfiguration,
             message:
                 "The name and the metadata of a session take \(length) bytes, of "
-                + "\(ClientOpening.maximumNameAndMetadataByteCount) at most. Send what is larger with a call."
+                + "\(ClientOpening.maximumNameAndMetadataByteCount) at most. Send larger values with a call."
         )
     }
 }

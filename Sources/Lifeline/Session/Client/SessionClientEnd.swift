@@ -4,16 +4,16 @@ internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// The client's end of a session: learns what becomes of the session, and makes its connections.
+/// The client's end of a session: receives the session's events, and makes its connections.
 final class SessionClientEnd: Sendable {
     let history = SessionHistory()
-    /// Opens when the store is in use, or never will be.
+    /// Opens when the store is open, or will never be.
     let storeIsOpen = Latch<Void>()
     private let engine: SessionEngine
     private let clock: any ClientClock
     private let log: LimitedLog
     private let renewMetadata: (@Sendable () async throws -> SessionMetadata)?
-    /// Keeps the connections that the session goes over.
+    /// Keeps the connections of the session.
     private let keeper: ConnectionKeeper
 
     init(
@@ -32,18 +32,18 @@ final class SessionClientEnd: Sendable {
 
     private var logger: Logger { log.logger }
 
-    /// Why the server has ended the session; nil when it has not.
+    /// The reason for which the server has ended the session; nil when it has not.
     var failure: SessionError? {
         guard let end = engine.endReason, end.isFailure else { return nil }
         return SessionError(end)
     }
 
-    /// The session goes on.
+    /// Reports a failed store. The session goes on.
     func storeFailed(_ error: StoreError) {
         logger.warning("The store failed", metadata: ["error": "\(error)"])
     }
 
-    /// A push is not of its method's type, or an interceptor threw.
+    /// Reports a push that is not of its method's type, or an error of an interceptor.
     func failed(_ method: String, _ error: any Error, wasDelivered: Bool = false) {
         let metadata: Logger.Metadata = [
             "method": "\(method.escaped(limit: 100))", "error": "\("\(error)".escaped())",
@@ -54,11 +54,11 @@ final class SessionClientEnd: Sendable {
 
 extension SessionClientEnd: SessionOwner {
     func unwanted(_ method: String) {
-        // The name is the server's.
+        // The name comes from the server, so it is escaped.
         logger.notice("Nobody has asked for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
     }
 
-    /// A server asks nothing of its clients but by pushes.
+    /// Refuses a request: servers only send pushes to their clients.
     func begin(_ request: InboundRequest) {
         let status = SessionStatus(.unimplemented, "A client handles no requests.")
         engine.respond(to: request.request, EncodedContent(unchecked: status))
@@ -66,7 +66,7 @@ extension SessionClientEnd: SessionOwner {
 
     func cancel(_ request: IncomingRequest) {}
 
-    // It has no methods.
+    // A client has no methods.
     func answer(_ request: InboundRequest) -> EncodedContent {
         EncodedContent(unchecked: SessionStatus(.unimplemented))
     }
@@ -74,7 +74,7 @@ extension SessionClientEnd: SessionOwner {
     func handle(_ pushes: SessionInbox.Run, of method: Int) {}
     func synchronousWorkEnded() {}
 
-    /// Pushes go to those who have asked for them.
+    /// Does nothing: pushes go to the loops that have asked for them.
     func handlePushes(of method: Int, from inbox: SessionInbox) {}
 
     func received(_ event: SessionEngineEvent) {
@@ -117,7 +117,7 @@ extension SessionClientEnd: SessionOwner {
     }
 }
 
-// The connections that the session goes over.
+// The connections of the session.
 extension SessionClientEnd: ConnectionUser {
     func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection {
         try await engine.waitForLeftovers {
@@ -131,7 +131,7 @@ extension SessionClientEnd: ConnectionUser {
                 throw ConnectionError(
                     code: .connectFailed,
                     message:
-                        "What the server is to be told of the client could not be found out: \("\(error)".escaped())",
+                        "The client's metadata could not be renewed: \("\(error)".escaped())",
                     cause: error
                 )
             }
@@ -149,7 +149,7 @@ extension SessionClientEnd: ConnectionUser {
     }
 }
 
-/// Where the frames of one of a session's connections go.
+/// Receives the frames of one of a session's connections.
 private final class SessionClientSink: SessionFrameSink {
     private let id: ClientMachine.ConnectionID
     private let engine: SessionEngine
@@ -167,7 +167,7 @@ private final class SessionClientSink: SessionFrameSink {
 
     func finish(throwing error: ConnectionError?) {
         engine.inputEnded(error, on: id)
-        // With an error, the end of the connection tells the keeper.
+        // With an error, the end of the connection informs the keeper.
         if error == nil { _ = keeper.inputEnded(id) }
     }
 }

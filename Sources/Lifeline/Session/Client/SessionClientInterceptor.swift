@@ -1,34 +1,34 @@
-/// Stands between a client's callers and its session: sees every call, and may change it, refuse it, answer it, or make
-/// it again. Sees the server's pushes on their way to the loops that take them, too.
+/// Intercepts every call between a client's callers and its session, and may change, refuse, answer or repeat it. Also
+/// intercepts the server's pushes on their way to the loops that take them.
 ///
 /// The first interceptor of a client is the outermost. For a stream, `next` returns when the stream has ended, and
-/// whoever leaves its loop cancels the task that the interceptor runs in. A stream that has brought a message is not
-/// made again: `next` throws `messageRefused`, as its messages would come twice. Metadata of replies are seen here
-/// only.
+/// leaving the stream's loop cancels the interceptor's task. A stream that has delivered a message is not repeated,
+/// because its messages would come twice: `next` throws `messageRefused`. Only interceptors see the metadata of
+/// replies.
 public protocol SessionClientInterceptor: Sendable {
-    /// A call is made, or something is pushed to the server.
+    /// Intercepts a call, or a push to the server.
     ///
-    /// - Parameter next: makes it: by way of the next interceptor, or over the session. For a push it returns when the
-    ///   push has come to its `SessionCall.stage`.
+    /// - Parameter next: makes the call, through the next interceptor or over the session. For a push it returns when
+    ///   the push has reached its `SessionCall.stage`.
     func intercept(
         _ call: SessionCall,
         next: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
     ) async throws(SessionError) -> SessionReply
 
-    /// A push of the server's that `SessionClient.pushes` was asked for is handed to its loop. Default: `next` is
-    /// called with the push as it is.
+    /// Intercepts a push from the server to a loop over `SessionClient.pushes`. Default: calls `next` with the
+    /// unchanged push.
     ///
-    /// Runs in a task of its own for each push, which is cancelled with the task of the loop while that waits for the
-    /// push. The loop waits for the end of one push's interceptors before it takes the next push. Metadata of pushes
-    /// are seen here only. Values that the interceptor binds to its task do not reach the loop's body.
+    /// Runs in its own task for each push. The task is cancelled with the task of the loop while the loop waits for the
+    /// push. The loop waits for one push's interceptors to end before it takes the next push. Task-local values of the
+    /// interceptor do not reach the loop's body.
     ///
     /// - Parameters:
-    ///   - push: its method, its metadata and its content. Another payload takes the place of the server's.
-    ///   - next: hands it over: by way of the next interceptor, or to the loop. Returns when the loop asks for another
-    ///     push or is
-    ///     left. Throws `malformedMessage` when the loop takes no such message, and `messageRefused` for a second call.
-    /// - Throws: anything: where `next` was not called, the push is dropped. The error is logged as a `warning`. For
-    ///   the server the push is processed in either case.
+    ///   - push: the method, the metadata and the content. A changed payload replaces the server's.
+    ///   - next: passes the push to the next interceptor or to the loop. Returns when the loop asks for another push or
+    ///     is left. Throws `malformedMessage` when the loop takes no such message, and `messageRefused` for a second
+    ///     call.
+    /// - Throws: any error, which is logged as a `warning`. If `next` was not called, the push is dropped. For the
+    ///   server the push counts as processed in either case.
     func interceptServerPush(
         _ push: SessionCall,
         next: @escaping @Sendable (SessionCall) async throws -> Void
@@ -45,7 +45,7 @@ extension SessionClientInterceptor {
 }
 
 extension ArraySlice<any SessionClientInterceptor> {
-    /// Makes a call by way of these, and by `last` in the end.
+    /// Makes a call through these interceptors, and finally with `last`.
     func make(
         _ call: SessionCall,
         by last: @escaping @Sendable (SessionCall) async throws(SessionError) -> SessionReply
@@ -57,7 +57,7 @@ extension ArraySlice<any SessionClientInterceptor> {
         }
     }
 
-    /// Hands a push of the server's over by way of these, and by `last` in the end.
+    /// Passes a push from the server through these interceptors, and finally to `last`.
     func deliver(
         _ push: SessionCall,
         by last: @escaping @Sendable (SessionCall) async throws -> Void

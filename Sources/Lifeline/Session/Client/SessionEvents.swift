@@ -2,42 +2,43 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// What becomes of a client's session.
+/// An event of a client's session.
 public struct SessionEvent: Sendable {
     /// What happened.
     public enum Kind: Sendable {
         /// The session goes on over a new connection, or, with `resumed` false, a new one has begun.
         case opened(id: String, resumed: Bool)
-        /// The session cannot go on, mostly because the server does not know it any more: it was restarted, or the
-        /// client was away for too long. `SessionEvent.reason` says why. A new one begins, with what was not sent yet.
-        /// Of these messages it is not known whether the server has processed them.
+        /// The session cannot go on, mostly because the server no longer knows it: it was restarted, or the client was
+        /// away for too long. `SessionEvent.reason` has the reason. A new session begins with the messages that were
+        /// not sent yet. It is unknown whether the server has processed the messages `inDoubt`.
         case lost(inDoubt: [SessionMessageInDoubt])
-        /// A new session begins, and its server takes no frames that are long enough for these messages, which had been
+        /// A new session has begun, and its server takes no frames of the length of these messages, which had been
         /// accepted before. They were not sent.
         case refused([SessionMessageInDoubt])
-        /// The time to live of these durable messages is over. They have left the store, and are not sent any more. Those
-        /// whose outcome is `inDoubt` were sent in a session that was lost, or perhaps by an earlier process: the server
-        /// may have processed them. The others it has not seen. After a restart some may be told of again.
+        /// The time to live of these durable messages is over. They have left the store, and are no longer sent.
+        /// Messages whose outcome is `inDoubt` were sent in a lost session, or perhaps by an earlier process, and the
+        /// server may have processed them. The server has not seen the others. After a restart some may be reported
+        /// again.
         case expired([SessionMessageInDoubt])
-        /// The session is over: with an error when the server ended it against the client's will. These messages were
-        /// accepted, and are not known to be processed.
+        /// The session is over; with an error when the server ended it. The messages `inDoubt` were accepted, and are
+        /// not known to be processed.
         case ended(SessionError?, inDoubt: [SessionMessageInDoubt])
     }
 
     /// What happened.
     public let kind: Kind
-    /// Why a session was lost; nil of other events.
+    /// The reason for the loss of a session; nil for other events.
     public let reason: SessionError?
-    /// How many events between the one before and this one the subscriber was too slow to see.
+    /// The number of events before this one that the subscriber was too slow to see.
     public let missedCount: Int
 }
 
-/// What becomes of a client's session, for any number of subscribers.
+/// The events of a client's session, for any number of subscribers.
 ///
-/// Each iteration begins with the newest event, which tells how the session stands, and goes on with every later one.
-/// It ends after `ended`, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls
-/// more than 20 events behind is told how many were missed. Who wants to know of every message in doubt subscribes
-/// before the client runs.
+/// Each iteration begins with the newest event, which shows the state of the session, and goes on with every later one.
+/// It ends after `ended`, and when the task that iterates is cancelled. The client keeps the last 20 events for all
+/// subscribers together. A subscriber that falls further behind learns how many it has missed. To see every message in
+/// doubt, subscribe before the client runs.
 public struct SessionEvents: AsyncSequence, Sendable {
     let history: SessionHistory
 
@@ -74,9 +75,9 @@ public struct SessionEvents: AsyncSequence, Sendable {
     }
 }
 
-/// The last events of a session, and who waits for the next one.
+/// The last events of a session, and the subscribers that wait for the next one.
 final class SessionHistory: Sendable {
-    /// Few, as each may have all that a session keeps.
+    /// A small number, because each event may hold all messages that a session keeps.
     private static let capacity = 20
 
     private struct State {
@@ -107,7 +108,7 @@ final class SessionHistory: Sendable {
         news.open(with: ())
     }
 
-    /// The number of the newest event; that of the first one before there is any.
+    /// The number of the newest event; the number of the first event while there is none.
     var newestNumber: Int { state.withLockedValue { $0.firstNumber + Swift.max($0.events.count - 1, 0) } }
 
     /// The events that are kept, the oldest first.

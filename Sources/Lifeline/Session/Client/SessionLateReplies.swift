@@ -8,26 +8,26 @@ public struct SessionLateReply<Reply: DelimitedMessage>: Sendable {
     public let metadata: SessionMetadata
 }
 
-/// The replies to durable calls of one method that no task waits for, in the order in which they come.
+/// The replies to durable calls of one method that no task waits for, in the order of their arrival.
 ///
-/// A reply counts as processed when the next one is asked for, or its loop is left: then it does not come again. It ends
-/// when the client is closed; replies that nobody has taken by then come to the next client with the store. Have the
-/// handler put an id into the reply, by which the application knows the call.
+/// A reply counts as processed, and does not come again, when the next one is asked for or the loop is left. The
+/// sequence ends when the client is closed. Replies that were not taken by then come to the next client with the same
+/// store. Let the handler put an id into the reply, so that the application can identify the call.
 ///
-/// **Take them, or stop them.** Late replies that wait here hold up the other replies of their method.
+/// **Take them, or stop them.** Late replies that wait here delay the other replies of their method.
 public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendable {
-    /// Why the server ended the session.
+    /// The reason for which the server ended the session.
     public typealias Failure = SessionError
 
     let client: SessionClient
     let inbox: SessionInbox
     let method: String
 
-    /// Stops taking late replies: those that wait are dropped, and all iterations over the method's end.
-    /// `SessionClient.lateReplies` begins anew.
+    /// Stops taking late replies: waiting replies are dropped, and all iterations over the method's late replies end.
+    /// `SessionClient.lateReplies` starts again.
     public func stop() { client.engine.removeReplyInbox(inbox, for: method) }
 
-    /// Goes on with the next reply.
+    /// Continues with the next reply.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
             client: client,
@@ -40,12 +40,13 @@ public struct SessionLateReplies<Reply: DelimitedMessage>: AsyncSequence, Sendab
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let client: SessionClient
         fileprivate let method: String
-        /// Its messages are the bodies of pushes.
+        /// Reads replies as the bodies of pushes.
         fileprivate let reader: InboxReader<RawMessage>
 
-        /// The next reply; nil when the client is closed. One that is not of this type is dropped, and logged.
+        /// The next reply; nil when the client is closed. A reply of another type is dropped, and logged.
         ///
-        /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
+        /// - Throws: `SessionError` with the reason for which the server ended the session; `cancelled` when the task
+        ///   is cancelled.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> SessionLateReply<Reply>? {
             while let body = try await reader.next() {
                 do throws(SessionError) {

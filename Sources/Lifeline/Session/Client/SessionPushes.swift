@@ -2,46 +2,46 @@ public import LifelineMessages
 
 /// The pushes of one method, over all connections and sessions of a client, in order.
 ///
-/// A push counts as processed when the next one is asked for, or its loop is left, and the client's interceptors have
-/// returned. Those that come while nobody iterates wait for the next iteration; of several that go on at once, each
-/// takes the pushes that have come together, and gives back what it leaves. One that is with the interceptors when the
-/// task of its loop is cancelled is dropped, if they end with that. It ends when the client is closed, after what has
-/// come, and with `stop()`.
+/// A push counts as processed when the next one is asked for or the loop is left, and the client's interceptors have
+/// returned. Pushes that arrive while no loop iterates wait for the next iteration. Of several concurrent iterations,
+/// each takes a batch of pushes that arrived together, and gives back the rest when it ends. When the task of a loop is
+/// cancelled while interceptors have a push, the push is dropped if they end because of that. The sequence ends with
+/// `stop()`, and after the arrived pushes when the client is closed.
 ///
-/// **Take them, or stop them.** Pushes that wait here hold up later ones of their method at the server, which keeps
-/// them (`SessionLimits.maximumUnreadByteCount`). They hold up neither other methods nor calls.
+/// **Take them, or stop them.** Pushes that wait here delay later pushes of their method, which the server keeps
+/// (`SessionLimits.maximumUnreadByteCount`). They delay neither other methods nor calls.
 public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable {
-    /// Why the server ended the session.
+    /// The reason for which the server ended the session.
     public typealias Failure = SessionError
 
     let client: SessionClient
     let inbox: SessionInbox
     let method: String
 
-    /// Stops to take the method's pushes: those that wait are dropped, and so are those that come, which are counted as
-    /// unwanted. Its iterations end. `SessionClient.pushes` begins anew.
+    /// Stops taking the method's pushes. Waiting and later pushes are dropped; later ones count as unwanted. All
+    /// iterations end. `SessionClient.pushes` starts again.
     public func stop() { client.engine.removeInbox(inbox, for: method) }
 
     fileprivate var reader: InboxReader<Message> {
         InboxReader(client.engine, inbox, client.configuration.decodingOptions)
     }
 
-    /// The pushes in the batches in which they come, for handling many small ones at the least cost. A batch counts as
-    /// processed when the next one is asked for. With interceptors each push comes alone.
+    /// The pushes in the batches in which they arrive, for handling many small ones at the least cost. A batch counts
+    /// as processed when the next one is asked for. With interceptors, each batch has one push.
     public var batches: Batches { Batches(base: self) }
 
-    /// Goes on with the next push.
+    /// Continues with the next push.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pushes: self) }
 
     /// Hands out one push at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let pushes: SessionPushes
         private let reader: InboxReader<Message>
-        /// The push in hand where there are interceptors.
+        /// The present push, if there are interceptors.
         private var intercepted: InterceptedPush<Message>?
         private var interceptedMetadata: SessionMetadata = [:]
 
-        /// That of the push in hand.
+        /// The metadata of the present push.
         var metadata: SessionMetadata { intercepted == nil ? reader.metadata : interceptedMetadata }
 
         fileprivate init(pushes: SessionPushes) {
@@ -49,10 +49,11 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
             reader = pushes.reader
         }
 
-        /// The next push; nil when the client is closed. One that is not of this type is dropped, and logged, and so is
-        /// one that an interceptor refuses.
+        /// The next push; nil when the client is closed. A push of another type, or one that an interceptor refuses, is
+        /// dropped and logged.
         ///
-        /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
+        /// - Throws: `SessionError` with the reason for which the server ended the session; `cancelled` when the task
+        ///   is cancelled.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> Message? {
             if !pushes.client.interceptors.isEmpty { return try await nextIntercepted() }
             while true {
@@ -85,19 +86,19 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
 
     /// The pushes in batches: never an empty one.
     public struct Batches: AsyncSequence, Sendable {
-        /// Why the server ended the session.
+        /// The reason for which the server ended the session.
         public typealias Failure = SessionError
 
         fileprivate let base: SessionPushes
 
-        /// Goes on with the next batch.
+        /// Continues with the next batch.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pushes: base) }
 
         /// Hands out one batch at a time.
         public struct AsyncIterator: AsyncIteratorProtocol {
             private let pushes: SessionPushes
             private let reader: InboxReader<Message>
-            /// Where there are interceptors.
+            /// Used when there are interceptors.
             private var single: SessionPushes.AsyncIterator?
 
             fileprivate init(pushes: SessionPushes) {
@@ -108,7 +109,8 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
 
             /// The next batch; nil when the client is closed.
             ///
-            /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
+            /// - Throws: `SessionError` with the reason for which the server ended the session; `cancelled` when the
+            ///   task is cancelled.
             public nonisolated(nonsending) mutating func next() async throws(SessionError) -> [Message]? {
                 if single != nil { return try await single?.next().map { [$0] } }
                 return try await reader.nextBatch { [pushes] in pushes.client.clientEnd.failed(pushes.method, $0) }

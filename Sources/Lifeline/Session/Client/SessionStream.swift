@@ -2,9 +2,9 @@ public import LifelineMessages
 
 /// The messages of a method that sends many, until its handler returns.
 ///
-/// The call begins with an iteration's first `next()`, and each iteration is one of its own. Leaving the loop cancels
-/// it, and with it the handler. A message counts as processed when the next one is asked for; while nobody asks, the
-/// server's messages wait, within `SessionLimits.maximumUnreadByteCount`, and hold up nothing else.
+/// Each iteration makes its own call, which begins with the first `next()`. Leaving the loop cancels the call and its
+/// handler. A message counts as processed when the next one is asked for. Until then the server's messages wait, within
+/// `SessionLimits.maximumUnreadByteCount`, and delay nothing else.
 public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable {
     /// Streams fail as calls do.
     public typealias Failure = SessionError
@@ -12,14 +12,14 @@ public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable 
     let client: SessionClient
     let call: Result<SessionCall, SessionError>
 
-    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts
+    /// The messages in the batches in which they arrive, for handling many small ones at the least cost. A batch counts
     /// as processed when the next one is asked for.
     public var batches: Batches { Batches(base: self) }
 
-    /// Makes a call of its own.
+    /// Makes a new call.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: self) }
 
-    /// The call, and who takes its messages.
+    /// The call, and the reader of its messages.
     private struct Running {
         let call: RunningCall
         let reader: InboxReader<Message>
@@ -60,7 +60,7 @@ public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable 
 
         fileprivate let base: SessionStream
 
-        /// Makes a call of its own.
+        /// Makes a new call.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base) }
 
         /// Hands out one batch at a time.

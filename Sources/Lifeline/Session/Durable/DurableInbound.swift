@@ -1,7 +1,7 @@
-/// The durable messages of peers, from when they come until the store knows that they were processed. Only then the
-/// peer is told, as it forgets them with that.
+/// The durable messages of peers, from their arrival until the store has them as processed. The peer is told only then,
+/// because it forgets them with that.
 package struct DurableInbound: Sendable {
-    /// A message, by who has sent it.
+    /// A message, identified by its sender and number.
     package struct Mark: Hashable, Sendable {
         package let sender: SessionStoreID
         package let number: UInt64
@@ -16,13 +16,13 @@ package struct DurableInbound: Sendable {
         package let place: UInt64
     }
 
-    /// How to treat a message that has come.
+    /// How to treat a received message.
     package enum Arrival: Sendable {
-        /// Hand it out.
+        /// Deliver it.
         case new
-        /// It was processed, as the store knows: tell the peer.
+        /// The store has it as processed: tell the peer.
         case processed
-        /// It came in an earlier session, too, and is not processed yet, or not stored. The peer is told when it is.
+        /// It arrived in an earlier session, too, and is not yet processed and stored. The peer is told once it is.
         case underWay
         /// The sender has more messages under way, or leaves more numbers out, than it may.
         case tooMany
@@ -30,27 +30,27 @@ package struct DurableInbound: Sendable {
 
     /// The numbers that the store has as processed, by sender.
     private var processed: [SessionStoreID: ReceivedNumbers] = [:]
-    /// Where a message came last.
+    /// The place where a message arrived last.
     package struct Last: Sendable {
         package let place: Place
         package let method: UInt32
         package let cost: Int
     }
 
-    /// A sender may have so many messages under way, and leave out so many numbers, together. Twice what Lifeline's own
-    /// have under way (`Outbox.openCount`), as some numbers are given to none.
+    /// The limit for a sender's messages under way and its missing numbers together. It is twice the number that
+    /// Lifeline itself has under way (`Outbox.openCount`), because some numbers belong to no message.
     package static var limit: Int { 2 * Outbox.openCount }
 
-    /// Those that are not stored as processed.
+    /// The messages that are not stored as processed.
     private var places: [Mark: Last] = [:]
-    /// Those that were handed out and are not processed.
+    /// The messages that were delivered and are not processed.
     private var marks: [Place: Mark] = [:]
-    /// Those that are processed, and that the store is to be told of.
+    /// The messages that are processed, and not yet written to the store.
     private var unstored: [Mark] = []
     private var storing: [Mark] = []
-    /// Those of `marks` whose handlers have marked them in the store themselves.
+    /// The places in `marks` whose handlers have marked the message in the store.
     private var marked: Set<Place> = []
-    /// The same of calls that are answered, and whose replies no group has.
+    /// The answered calls that handlers have marked, and whose replies no group has.
     private var markedCalls: Set<Mark> = []
     /// The calls whose replies are in the group that is being stored.
     private var answering: [Mark] = []
@@ -58,7 +58,7 @@ package struct DurableInbound: Sendable {
     private var unmarked: [SessionStoreID: [UInt64]] = [:]
     private var unmarkedCount = 0
     private var unmarking: [SessionStoreID: [UInt64]] = [:]
-    /// When so many marks can be removed, that is worth a write.
+    /// The number of removable marks that is worth a write.
     private static var unmarkedLimit: Int { 1_024 }
 
     /// Calls that handlers of an earlier process have marked, with their replies.
@@ -84,7 +84,8 @@ package struct DurableInbound: Sendable {
         }
     }
 
-    /// Takes the calls that handlers of an earlier process have marked, with their replies, to be stored as messages.
+    /// Removes and returns the calls that handlers of an earlier process have marked, with their replies, to store them
+    /// as messages.
     mutating func takeMarkedReplies() -> [(call: Mark, reply: [UInt8])] {
         defer { markedReplies = [] }
         return markedReplies
@@ -97,50 +98,51 @@ package struct DurableInbound: Sendable {
     }
 
     package var hasUnfinished: Bool { !marks.isEmpty }
-    /// Whether the store is to be told something.
+    /// Whether there is something to write to the store.
     ///
-    /// - Parameter isOver: whether the session is: then another one has the numbers, unless some are missing there.
+    /// - Parameter isOver: whether the session is over: then another session has the numbers, unless some are missing
+    ///   there.
     package func hasUnstored(isOver: Bool) -> Bool {
         !unstored.isEmpty || !isOver && unmarkedCount >= Self.unmarkedLimit
     }
-    /// Whether everything that is processed is stored, but calls whose replies are not.
+    /// Whether everything that is processed is stored, except calls whose replies are not.
     package var isStored: Bool { unstored.isEmpty && storing.isEmpty }
 
-    /// No message of a sender's up to a number comes any more.
+    /// Notes that no more messages of a sender up to a number will come.
     package mutating func raiseFloor(of sender: SessionStoreID, to number: UInt64) {
         processed[sender, default: ReceivedNumbers()].raiseFloor(to: number)
     }
 
-    /// A message has come.
+    /// Notes a received message.
     package mutating func received(_ mark: Mark, _ last: Last) -> Arrival {
         let numbers = processed[mark.sender] ?? ReceivedNumbers()
         if numbers.contains(mark.number) { return .processed }
         if places.updateValue(last, forKey: mark) != nil { return .underWay }
-        // Each of those under way may leave a gap.
+        // Each message under way may leave a gap.
         if numbers.gapCount + places.count > Self.limit { return .tooMany }
         marks[last.place] = mark
         return .new
     }
 
-    /// The message of a place that was handed out; nil where it is not durable.
+    /// Returns the delivered message at a place; nil if it is not durable.
     package func message(at place: Place) -> Mark? { marks[place] }
 
-    /// The handler of a message has marked it in the store.
+    /// Notes that the handler of a message has marked it in the store.
     package mutating func marked(_ place: Place) {
         if marks[place] != nil { marked.insert(place) }
     }
 
-    /// How to go on with a message that was processed.
+    /// The next step for a message that was processed.
     package enum Finish: Sendable {
         /// It is not durable: tell the peer.
         case notDurable
-        /// The store is to be told; what it cost when it came last.
+        /// Write it to the store. Has the cost of its last arrival.
         case store(cost: Int)
-        /// The store knows: tell the peer.
+        /// The store has it: tell the peer.
         case stored(Last)
     }
 
-    /// The message of a place was processed.
+    /// Notes that the message at a place was processed.
     package mutating func finished(_ place: Place) -> Finish {
         guard let mark = marks.removeValue(forKey: place) else { return .notDurable }
         guard marked.remove(place) != nil else {
@@ -152,16 +154,17 @@ package struct DurableInbound: Sendable {
         return .stored(last)
     }
 
-    /// The call of a place is answered: it is processed once its reply is stored. Nil where the store does not know it.
+    /// Notes that the call at a place is answered: it is processed once its reply is stored. Returns nil if the call is
+    /// not durable.
     package mutating func answered(_ place: Place) -> Mark? {
         guard let mark = marks.removeValue(forKey: place) else { return nil }
         if marked.remove(place) != nil { markedCalls.insert(mark) }
         return mark
     }
 
-    /// Takes what the store does not know yet.
+    /// Removes the entries that the store does not have yet, and adds them to the changes.
     ///
-    /// - Parameter calls: those whose replies are in the group that is stored with it.
+    /// - Parameter calls: the calls whose replies are in the group that is stored with the changes.
     package mutating func takeUnstored(answering calls: [Mark], into changes: inout SessionStoreChanges) {
         (storing, unstored, answering) = (unstored, [], calls)
         (unmarking, unmarked, unmarkedCount) = (unmarked, [:], 0)
@@ -177,7 +180,7 @@ package struct DurableInbound: Sendable {
         changes.processed = changed.mapValues(\.bytes)
     }
 
-    /// The store knows it. Returns where the messages came last.
+    /// Notes that the changes are stored. Returns the places where the messages arrived last.
     package mutating func stored() -> [Last] {
         defer { (storing, answering, unmarking) = ([], [], [:]) }
         markedCalls.subtract(answering)
@@ -187,9 +190,9 @@ package struct DurableInbound: Sendable {
         }
     }
 
-    /// The store could not be told. It is tried again, unless nobody waits for that.
+    /// Notes that the changes could not be stored. They are tried again, unless they are given up.
     ///
-    /// - Parameter isOver: whether the session is: then another one removes marks.
+    /// - Parameter isOver: whether the session is over: then another session removes marks.
     package mutating func storingFailed(isGivenUp: Bool, isOver: Bool) {
         unstored = isGivenUp ? [] : storing + unstored
         if !isOver { unmarked.merge(unmarking) { $1 + $0 } }
@@ -199,7 +202,7 @@ package struct DurableInbound: Sendable {
 }
 
 extension DurableInbound.Last {
-    /// It came in a session of an earlier process.
+    /// The place of a message that arrived in a session of an earlier process.
     fileprivate static let ofEarlierProcess = DurableInbound.Last(
         place: DurableInbound.Place(session: .max, place: 0),
         method: 0,
@@ -212,7 +215,7 @@ extension StoreError {
         StoreError(
             code: .damaged,
             message:
-                "What the store says of messages that were processed cannot be read. Begin with a new one; messages "
+                "The store's record of processed messages cannot be read. Begin with a new store; messages "
                 + "may be processed a second time then."
         )
     }
@@ -220,7 +223,7 @@ extension StoreError {
     package static var damagedMessages: StoreError {
         StoreError(
             code: .damaged,
-            message: "Messages in the store cannot be read. Begin with a new one; what was not sent is lost."
+            message: "Messages in the store cannot be read. Begin with a new store; unsent messages are lost."
         )
     }
 }

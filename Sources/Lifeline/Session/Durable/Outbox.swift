@@ -1,38 +1,39 @@
 internal import LifelineCore
 
-/// The durable messages of one side, from their acceptance until the peer has processed them. They are above the
-/// session: a message that a lane loses with its session is handed to the lane of the next one.
+/// The durable messages of one side, from their acceptance until the peer has processed them. They outlive sessions: a
+/// message that a lane loses with its session goes to the lane of the next session.
 ///
-/// A message waits until a group is written, gets its number with that, and goes to the lane once the store says that
-/// the group is safe. What lanes cannot take yet stays in the store alone, and is read again later, in pages: memory
-/// follows what is under way, not what is kept. When all messages of a group are processed the group is removed.
+/// A message waits until a group is written, which gives it its number, and goes to the lane once the group is stored.
+/// Messages that lanes cannot take yet stay only in the store, and are read again later, in pages, so memory depends on
+/// the messages under way and not on those kept. A group is removed when all its messages are processed.
 package struct Outbox: Sendable {
-    /// The most messages that one group has, and about the most bytes: what one write takes in without others waiting
-    /// for long.
+    /// The most messages of one group, and about the most bytes: one write of that size does not delay others for long.
     package static var groupCount: Int { 4_096 }
     package static var groupByteCount: Int { 1 << 20 }
-    /// About how many bytes are read at once, and kept for a lane that cannot take them: twice a lane's credit.
+    /// The approximate number of bytes that are read at once, and kept for a lane that cannot take them: twice a lane's
+    /// credit.
     package static var pageByteCount: Int { 512 << 10 }
-    /// So many messages at most lie between the first that is not processed and the last that a lane has. It bounds
-    /// what the peer has to remember.
+    /// The most messages from the first unprocessed one to the last that a lane has. It bounds what the peer has to
+    /// remember.
     package static var openCount: Int { 16_384 }
-    /// How long a group that was processed may stay in the store when nothing else is written: 1 s.
+    /// How long a processed group may stay in the store when nothing else is written: 1 s.
     package static var removalDelay: Duration { .seconds(1) }
 
     package struct Message: Sendable, Equatable {
-        /// Its number in the store.
+        /// The number in the store.
         package internal(set) var number: UInt64 = 0
-        /// By which its sender knows it; 0: nobody waits for it.
+        /// The number by which the sender knows the message; 0 when nobody waits for it.
         package fileprivate(set) var waiter: UInt64
-        /// Whether its sender is told when it was processed.
+        /// Whether the sender is told when the message was processed.
         package fileprivate(set) var isObserved: Bool
         package let method: String
-        /// Encoded fields of a push beside its message.
+        /// The encoded fields of a push besides its message.
         package let fields: [UInt8]
         package let payload: [UInt8]
-        /// The durable call that it is the reply to: that is processed when this is stored; nil: it is no reply.
+        /// The durable call that this message replies to. The call is processed when the reply is stored. Nil for other
+        /// messages.
         package let answers: DurableInbound.Mark?
-        /// Until when it is worth sending; nil: for ever.
+        /// The end of its time to live; nil for none.
         package let deadline: MonotonicTime?
 
         package init(
@@ -48,7 +49,7 @@ package struct Outbox: Sendable {
             (self.fields, self.payload, self.answers, self.deadline) = (fields, payload, answers, deadline)
         }
 
-        /// The reply to a call, as a store has kept it with the call's mark; nil where that is damaged.
+        /// Reads the reply to a call that a store has kept with the call's mark; nil if it is damaged.
         package init?(reply bytes: [UInt8], to call: DurableInbound.Mark, waiter: UInt64) {
             let group = SessionStoreGroup(first: 0, count: 1, bytes: bytes, added: 0)
             let time = StoreTime(now: MonotonicTime(nanoseconds: 0), date: 0)
@@ -63,7 +64,7 @@ package struct Outbox: Sendable {
             )
         }
 
-        /// The same with other content.
+        /// Returns the message with other content.
         func with(fields: [UInt8], payload: [UInt8]) -> Message {
             var message = Message(
                 waiter: waiter,
@@ -78,14 +79,14 @@ package struct Outbox: Sendable {
             return message
         }
 
-        /// The same, to be stored after all.
+        /// Returns the message for storing it again.
         func waiting(as waiter: UInt64) -> Message {
             var message = self
             (message.waiter, message.number) = (waiter, 0)
             return message
         }
 
-        /// As a store keeps it with the mark of the call that it is the reply to.
+        /// The form in which a store keeps a reply with the mark of its call.
         package var replyBytes: [UInt8] {
             var bytes: [UInt8] = []
             append(to: &bytes, millisecondsLeft: 0)
@@ -95,72 +96,74 @@ package struct Outbox: Sendable {
         var byteCount: Int { method.utf8.count + fields.count + payload.count + SessionSize.frameOverhead }
     }
 
-    /// A group of which messages were handed out, or are about to be.
+    /// A group with messages that were handed out, or are about to be.
     private struct OpenGroup: Sendable {
         let first: UInt64
         let end: UInt64
         let byteCount: Int
-        /// How many of its messages are not processed.
+        /// The number of its unprocessed messages.
         var leftCount: Int
     }
 
-    /// Those that no group has yet, by their waiters.
+    /// The messages that no group has yet, by their waiters.
     private var waiting = SparseQueue<Message>()
     private var waitingByteCount = 0
-    /// How many replies wait, or are being stored, and how many bytes they have.
+    /// The number of replies that wait or are being stored, and their bytes.
     private var unstoredReplyCount = 0
     package private(set) var unstoredReplyByteCount = 0
-    /// The group that is being written; nil: none is.
+    /// The group that is being written, if any.
     private var writing: (group: SessionStoreGroup, messages: [Message])?
-    /// Those that are stored and not handed out, by their numbers.
+    /// The messages that are stored and not handed out, by their numbers.
     private var ready = SparseQueue<Message>()
     private var readyByteCount = 0
-    /// When those of `waiting` and of `ready` are not worth sending any more.
+    /// The ends of the times to live in `waiting` and `ready`.
     private var waitingDeadlines = DeadlineHeap()
     private var readyDeadlines = DeadlineHeap()
     /// Messages before this number were stored by an earlier process or session, which may have sent them.
     private let earlierEnd: UInt64
-    /// The last date that the store knows.
+    /// The last date in the store.
     private let keptDate: Int64
-    /// The date less the other clock's time, in milliseconds; nil: nobody has asked for the date yet.
+    /// The date minus the other clock's time, in milliseconds; nil until the date was needed.
     private var dateOffset: Int64?
-    /// Whether the store is to know the date, as messages have expired by it.
+    /// Whether the date has to be stored, because messages have expired by it.
     package private(set) var isDateDue = false
-    /// The last number that was left out: given to no message, or to one that is not sent.
+    /// The last number that was left out: it belongs to no message, or to one that is not sent.
     private var lastLeftOut: UInt64 = 0
     /// The floor that the peer was told with a message after the last number was left out; 0: none.
     private var toldFloor: UInt64 = 0
-    /// The waiters of observed messages that are in the store alone, by the messages' numbers.
+    /// The waiters of observed messages that only the store has, by the messages' numbers.
     private var observed: [UInt64: UInt64] = [:]
-    /// The groups of `ready` and of what was handed out, in order. Those in front that were processed are gone.
+    /// The groups of `ready` and of the messages that were handed out, in order, without the processed ones at the
+    /// front.
     private var open: [OpenGroup] = []
     private var firstOpen = 0
-    /// Those that can be removed from the store.
+    /// The groups that can be removed from the store.
     private var removable: [UInt64] = []
     private var removalDeadline: MonotonicTime?
     /// The number of the next message.
     private var next: UInt64
-    /// The number behind the last message in the store, and behind those that could not be stored after it.
+    /// The number after the last message in the store, and after those that could not be stored after it.
     private var storedEnd: UInt64
-    /// The next number as the store knows it: where it is opened again, numbers from this one on are given.
+    /// The next number according to the store: after the store is opened again, new messages get numbers from this one
+    /// on.
     private var keptNext: UInt64
     /// Messages before this number were read from the store, or never left the memory.
     private var readEnd: UInt64
-    /// From where on messages are not sent that cannot be read; nil: there are none.
+    /// The number from which on messages cannot be read and are not sent; nil when there are none.
     private var damagedFrom: UInt64?
-    /// Up to where groups are being read; nil: none are.
+    /// The end of the numbers whose groups are being read; nil when none are.
     private var readingEnd: UInt64?
-    /// How many bytes the store has.
+    /// The number of bytes in the store.
     private(set) var storedByteCount: Int
     private let byteLimit: Int
 
     /// - Parameters:
-    ///   - content: what the store has.
-    ///   - byteLimit: how many bytes the store may have before senders wait.
+    ///   - content: the content of the store.
+    ///   - byteLimit: the number of bytes in the store from which on senders wait.
     package init(_ content: SessionStoreContent, byteLimit: Int) {
         (next, storedEnd, keptNext, readEnd) = (content.next, content.next, content.next, content.first)
         earlierEnd = content.next
-        // Far from the edge, whatever the store says.
+        // Far from overflow, whatever the store contains.
         keptDate = min(max(content.date, 0), 1 << 53)
         storedByteCount = content.byteCount
         self.byteLimit = max(byteLimit, 1)
@@ -169,13 +172,13 @@ package struct Outbox: Sendable {
     /// Whether every message that was accepted is processed.
     package var isEmpty: Bool { waiting.isEmpty && writing == nil && firstOpen == open.count && readEnd == storedEnd }
 
-    /// The last number in front of which no message comes any more.
+    /// The last number up to which no more messages come.
     package var floor: UInt64 {
         min(firstOpen < open.count ? open[firstOpen].first : readEnd, keptNext, damagedFrom ?? .max) - 1
     }
 
-    /// The floor, where the peer is to be told of it with the next message, as numbers were left out: else it would
-    /// remember each of them until the next opening.
+    /// Returns the floor if the next message has to tell it to the peer, because numbers were left out. Otherwise the
+    /// peer would remember each of them until the next opening.
     mutating func takeUntoldFloor() -> UInt64? {
         let floor = floor
         guard toldFloor < lastLeftOut, toldFloor < floor else { return nil }
@@ -184,14 +187,15 @@ package struct Outbox: Sendable {
     }
 
     private mutating func leaveOut(_ number: UInt64) {
-        // A message that was to tell of the floor may be the one that is left out.
+        // The message that was to carry the floor may be the one that is left out.
         (lastLeftOut, toldFloor) = (max(lastLeftOut, number), 0)
     }
 
     /// Whether an earlier process or session may have sent a message.
     func mayBeSentBefore(_ number: UInt64) -> Bool { number != 0 && number < earlierEnd }
 
-    /// The time, whose date never goes back, also over a restart: what has expired stays so when the clock is put back.
+    /// Returns the time with a date that never goes back, even over a restart, so that expired messages stay expired
+    /// when the clock is set back.
     private mutating func advanced(to time: StoreTime) -> StoreTime {
         let milliseconds = time.now.nanoseconds / 1_000_000
         let offset = max(dateOffset ?? keptDate - milliseconds, min(time.date, 1 << 53) - milliseconds)
@@ -199,19 +203,19 @@ package struct Outbox: Sendable {
         return StoreTime(now: time.now, date: milliseconds + offset)
     }
 
-    /// The date for the next change of the store; nil: it needs none.
+    /// Returns the date for the next change of the store; nil if it needs none.
     mutating func takeDate(_ time: StoreTime, isAdding: Bool) -> Int64? {
         guard isAdding || isDateDue else { return nil }
         isDateDue = false
         return advanced(to: time).date
     }
 
-    /// The store could not be told of the date.
+    /// Notes that the date could not be stored.
     mutating func dateFailed() { isDateDue = true }
 
     // MARK: Before the store
 
-    /// Takes a message, which waits to be stored.
+    /// Adds a message, which waits to be stored.
     package mutating func append(_ message: Message) {
         waiting.append(message.waiter, message)
         waitingByteCount += message.byteCount
@@ -225,7 +229,7 @@ package struct Outbox: Sendable {
         unstoredReplyByteCount += count * message.byteCount
     }
 
-    /// Takes a message out of those that wait.
+    /// Removes a message that waits.
     private mutating func removeWaiting(_ waiter: UInt64) -> Message? {
         guard let message = waiting.remove(waiter) else { return nil }
         waitingByteCount -= message.byteCount
@@ -235,19 +239,19 @@ package struct Outbox: Sendable {
         return message
     }
 
-    /// Gives up a message. Returns nil where it is being stored, or is.
+    /// Gives up a message. Returns nil when it is stored, or is being stored.
     package mutating func withdraw(_ waiter: UInt64) -> Message? {
         guard let message = removeWaiting(waiter) else { return nil }
         countReply(message, by: -1)
         return message
     }
 
-    /// Gives up all messages that no group has but replies, in order.
+    /// Gives up all messages that no group has, except replies. Returns them in order.
     package mutating func withdrawAll() -> [Message] {
         waiting.numbers.filter { waiting[$0]?.answers == nil }.compactMap { withdraw($0) }
     }
 
-    /// Gives up the replies that no group has: their calls are not processed.
+    /// Gives up the replies that no group has. Their calls remain unprocessed.
     package mutating func withdrawReplies() {
         for waiter in waiting.numbers where waiting[waiter]?.answers != nil { _ = withdraw(waiter) }
     }
@@ -255,12 +259,13 @@ package struct Outbox: Sendable {
     /// Whether replies wait to be stored, or are being stored.
     package var hasUnstoredReplies: Bool { unstoredReplyCount > 0 }
 
-    /// Whether so much waits to be stored that calls whose replies would wait, too, are better begun later.
+    /// Whether so many bytes wait to be stored that new calls should begin later, because their replies would wait,
+    /// too.
     package var isBehind: Bool { waitingByteCount >= Self.groupByteCount }
 
-    /// The next group to be stored; nil: nothing waits, one is being stored, or the store is full.
+    /// Returns the next group to store; nil when nothing waits, a group is being stored, or the store is full.
     ///
-    /// - Parameter isLast: whether to leave nothing, however full the store is.
+    /// - Parameter isLast: whether to take all waiting messages, even if the store is full.
     package mutating func takeGroup(isLast: Bool = false, _ time: StoreTime) -> SessionStoreGroup? {
         guard writing == nil, isLast || storedByteCount < byteLimit else { return nil }
         let time = advanced(to: time)
@@ -269,21 +274,20 @@ package struct Outbox: Sendable {
             var message = removeWaiting(waiter)
         {
             message.number = next + UInt64(messages.count)
-            // One whose time to live is over by now ends once it is stored.
+            // A message whose time to live is over by now ends once it is stored.
             let left = message.deadline?.timeoutMilliseconds(now: time.now) ?? 0
             message.append(to: &bytes, millisecondsLeft: left)
             messages.append(message)
         }
         if messages.isEmpty { return nil }
         let group = SessionStoreGroup(first: next, count: messages.count, bytes: bytes, added: time.date)
-        // Where storing fails nobody knows whether it has, and so no other message gets these numbers.
+        // If storing fails, it is unknown whether the group was stored. So no other message gets these numbers.
         next += UInt64(messages.count)
         writing = (group, messages)
         return group
     }
 
-    /// Those whose senders are to be told when they are processed, and that no lane has, by their waiters. Nobody is
-    /// told after this.
+    /// Removes and returns the waiters of observed messages that no lane has. Their senders are not told after this.
     package mutating func takeObserved() -> [UInt64] {
         defer { observed = [:] }
         return observed.values.sorted() + ready.elements.filter(\.isObserved).map(\.waiter)
@@ -291,10 +295,10 @@ package struct Outbox: Sendable {
 
     // MARK: In the store
 
-    /// The calls that messages of the group that is being stored are the replies to.
+    /// The calls whose replies are in the group that is being stored.
     package var answered: [DurableInbound.Mark] { writing?.messages.compactMap(\.answers) ?? [] }
 
-    /// The group is safe. Returns its messages.
+    /// Notes that the group is stored. Returns its messages.
     package mutating func groupStored() -> [Message] {
         guard let (group, messages) = writing.take() else { return [] }
         for message in messages { countReply(message, by: -1) }
@@ -310,11 +314,11 @@ package struct Outbox: Sendable {
         return messages
     }
 
-    /// The group could not be stored. Returns its messages.
+    /// Notes that the group could not be stored. Returns its messages.
     package mutating func groupFailed() -> [Message] {
         guard let (_, messages) = writing.take() else { return [] }
         for message in messages { countReply(message, by: -1) }
-        // The numbers stay free.
+        // The numbers stay unused.
         leaveOut(next - 1)
         if readEnd == storedEnd { readEnd = next }
         storedEnd = next
@@ -336,20 +340,21 @@ package struct Outbox: Sendable {
         }
     }
 
-    /// From which number on groups are to be read; nil: none, or they are being read.
+    /// Begins to read groups, and returns the number from which on to read; nil if there is nothing to read, or reading
+    /// is under way.
     package mutating func takeReading() -> UInt64? {
         guard readingEnd == nil, readEnd < storedEnd, readyByteCount < Self.pageByteCount / 2 else { return nil }
         readingEnd = storedEnd
         return readEnd
     }
 
-    /// Groups were read. Returns false where they are damaged: nothing of them is taken.
+    /// Takes the groups that were read. Returns false if they are damaged: then none is taken.
     package mutating func read(_ groups: [SessionStoreGroup], _ time: StoreTime) -> Bool {
         guard let readingEnd = readingEnd.take() else { return true }
         let time = advanced(to: time)
         var end = readEnd
         var all: [(SessionStoreGroup, [Message])] = []
-        // One that was added meanwhile may be there, and its turn comes later.
+        // A group that was added meanwhile may be among them; its turn comes later.
         for group in groups where group.first < readingEnd {
             guard let messages = Message.messages(of: group, time), group.first >= end,
                 readingEnd - group.first >= UInt64(messages.count)
@@ -358,18 +363,18 @@ package struct Outbox: Sendable {
             end = group.first + UInt64(messages.count)
         }
         for (group, messages) in all { open(group, messages) }
-        // Where there is none, the numbers were not stored.
+        // If there is none, the numbers were not stored.
         readEnd = all.isEmpty ? readingEnd : end
         return true
     }
 
-    /// Groups cannot be read. They stay in the store with all that was stored behind them, and are not sent.
+    /// Gives up reading. The groups stay in the store with all later groups, and are not sent.
     package mutating func giveUpReading() {
         damagedFrom = damagedFrom ?? readEnd
         readEnd = storedEnd
     }
 
-    /// Reading failed, and is to be tried again.
+    /// Notes that reading failed, and has to be tried again.
     package mutating func readingFailed() { readingEnd = nil }
 
     // MARK: Behind the store
@@ -393,8 +398,7 @@ package struct Outbox: Sendable {
         return message
     }
 
-    /// Takes the next message that no lane has and that is not worth sending any more. Its number is 0 where it is not
-    /// stored.
+    /// Removes and returns the next expired message that no lane has. Its number is 0 if it is not stored.
     package mutating func takeExpired(now: MonotonicTime) -> Message? {
         while let waiter = waitingDeadlines.takeDue(now: now) {
             if let message = withdraw(waiter) { return message }
@@ -407,9 +411,9 @@ package struct Outbox: Sendable {
         return nil
     }
 
-    /// A message that was handed out is processed, or is given up.
+    /// Notes that a message that was handed out is processed, or given up.
     ///
-    /// - Parameter isLeftOut: whether it is given up: its number does not come any more.
+    /// - Parameter isLeftOut: whether it is given up, so that its number will not come.
     package mutating func finished(_ number: UInt64, isLeftOut: Bool = false, now: MonotonicTime) {
         if isLeftOut {
             leaveOut(number)
@@ -433,21 +437,22 @@ package struct Outbox: Sendable {
         }
     }
 
-    /// When groups are to be removed though nothing else is written; nil: there is nothing to remove.
+    /// The time at which groups have to be removed even if nothing else is written; nil when there is nothing to
+    /// remove.
     package var nextDeadline: MonotonicTime? { removalDeadline }
 
-    /// When `takeExpired` has something.
+    /// The time at which `takeExpired` has a message.
     package var nextExpiry: MonotonicTime? { .earliest(waitingDeadlines.next, readyDeadlines.next) }
 
     package func isRemovalDue(now: MonotonicTime) -> Bool { removalDeadline.map { $0 <= now } ?? false }
 
-    /// Groups to be removed with the next change.
+    /// Returns the groups to remove with the next change.
     package mutating func takeRemovable() -> [UInt64] {
         defer { (removable, removalDeadline) = ([], nil) }
         return removable
     }
 
-    /// They could not be removed.
+    /// Notes that the groups could not be removed.
     package mutating func removalFailed(_ groups: [UInt64], now: MonotonicTime) {
         guard !groups.isEmpty else { return }
         removable += groups
@@ -457,7 +462,7 @@ package struct Outbox: Sendable {
 
 // A group's bytes: a protobuf message for each, in field 1.
 extension Outbox.Message {
-    /// - Parameter millisecondsLeft: how long it is worth sending; 0: for ever.
+    /// - Parameter millisecondsLeft: its remaining time to live; 0 for no limit.
     fileprivate func append(to bytes: inout [UInt8], millisecondsLeft: UInt64) {
         FieldWriter.appendMessage(1, to: &bytes) { message in
             FieldWriter.appendField(1, method, to: &message)
@@ -467,7 +472,7 @@ extension Outbox.Message {
         }
     }
 
-    /// Reads the messages of a group; nil where it is damaged.
+    /// Reads the messages of a group; nil if it is damaged.
     fileprivate static func messages(of group: SessionStoreGroup, _ time: StoreTime) -> [Outbox.Message]? {
         var messages: [Outbox.Message] = []
         let isWhole = group.bytes.withUnsafeBytes { bytes in

@@ -1,11 +1,11 @@
-/// Which of a sender's durable messages were processed, by their numbers from 1 on.
+/// The set of a sender's processed durable messages, by their numbers from 1 on.
 ///
-/// Messages are processed nearly in their order, so that there are few gaps: one for each message that is handled
-/// slowly. Adding and finding a number takes logarithmic time, and moves the ranges behind a new gap.
+/// Messages are processed nearly in order, so there are few gaps: one for each slow message. Adding and finding a
+/// number takes logarithmic time, and moves the ranges after a new gap.
 package struct ReceivedNumbers: Equatable, Sendable {
-    /// All numbers up to this one were processed, or never come.
+    /// All numbers up to this one were processed, or will never come.
     package private(set) var floor: UInt64 = 0
-    /// Above it, ascending, with gaps between them.
+    /// The ranges above the floor, ascending, with gaps between them.
     private var ranges: [ClosedRange<UInt64>] = []
 
     package init() {}
@@ -18,7 +18,7 @@ package struct ReceivedNumbers: Equatable, Sendable {
         return index < ranges.count && ranges[index].contains(number)
     }
 
-    /// A message was processed.
+    /// Adds a processed message.
     package mutating func insert(_ number: UInt64) {
         guard number > floor else { return }
         if number == floor + 1 { return raiseFloor(to: number) }
@@ -37,7 +37,7 @@ package struct ReceivedNumbers: Equatable, Sendable {
         }
     }
 
-    /// No number up to this one comes any more.
+    /// Notes that no more numbers up to this one will come.
     package mutating func raiseFloor(to number: UInt64) {
         guard number > floor else { return }
         floor = number
@@ -50,7 +50,7 @@ package struct ReceivedNumbers: Equatable, Sendable {
         ranges.removeFirst(index)
     }
 
-    /// The index of the first range that ends at a number or behind it.
+    /// Returns the index of the first range that ends at or after a number.
     private func firstIndex(endingFrom number: UInt64) -> Int {
         var (low, high) = (0, ranges.count)
         while low < high {
@@ -61,7 +61,7 @@ package struct ReceivedNumbers: Equatable, Sendable {
     }
 }
 
-// As a store keeps them: varints, of the floor, and of each range how many numbers it leaves out and how many it has.
+// The stored form: varints of the floor, and for each range the numbers that it skips and those that it has.
 extension ReceivedNumbers {
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
@@ -75,7 +75,7 @@ extension ReceivedNumbers {
         return bytes
     }
 
-    /// Reads what was kept; nil where that is damaged.
+    /// Reads the stored form; nil if it is damaged.
     package init?(bytes: [UInt8]) {
         let isWhole = bytes.withUnsafeBytes { bytes in
             var reader = FieldReader(bytes)

@@ -1,9 +1,10 @@
 internal import LifelineRuntime
 internal import Synchronization
 
-/// Opens when a call with parts of its own has begun, with its number; with nil when it never will.
+/// Opens with the number of a call whose request has parts, once the call has begun; with nil when it never will.
 final class CallStart: Sendable {
-    /// 0, which no request has: it has not begun. Apart from the latch, as each part looks at it.
+    /// The number of the call; 0, which no request has, before it has begun. Separate from the latch, because each part
+    /// reads it.
     private let id = Atomic<SessionMachine.RequestID>(0)
     private let latch = Latch<SessionMachine.RequestID?>()
 
@@ -12,13 +13,13 @@ final class CallStart: Sendable {
         self.id.store(id, ordering: .releasing)
     }
 
-    /// The number of the call where it has begun.
+    /// The number of the call; nil before it has begun.
     @inline(__always)
     var begunID: SessionMachine.RequestID? {
         let id = id.load(ordering: .acquiring)
         return id == 0 ? nil : id
     }
 
-    /// Waits for it, whether or not the task is cancelled.
+    /// Waits for the number, whether or not the task is cancelled.
     nonisolated(nonsending) func wait() async -> SessionMachine.RequestID? { await latch.waitUninterrupted() }
 }

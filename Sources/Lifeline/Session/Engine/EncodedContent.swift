@@ -1,16 +1,16 @@
 internal import LifelineCore
 internal import LifelineMessages
 
-/// A message of this side's user as its frame carries it: fields beside the message, such as metadata, and the encoded
+/// A message of this side's user in its frame's form: fields besides the message, such as metadata, and the encoded
 /// message.
 struct EncodedContent: Sendable {
     let fields: [UInt8]
     let payload: [UInt8]
 
-    /// A message without any fields beside it: a part of a stream.
+    /// Makes the content of a part of a stream, which has no other fields.
     init(payload: [UInt8]) { (fields, self.payload) = ([], payload) }
 
-    /// A push, a request or a successful response.
+    /// Makes the content of a push, a request or a successful response.
     ///
     /// - Throws: `messageRefused` when there is more metadata than a message may have.
     init(_ kind: FrameKind, _ metadata: SessionMetadata, payload: [UInt8]) throws(SessionError) {
@@ -27,7 +27,7 @@ struct EncodedContent: Sendable {
         else { throw .tooManyEntries }
     }
 
-    /// A response without a result.
+    /// Makes the content of a response without a result.
     ///
     /// - Throws: `messageRefused` when there are more details than a status may have.
     init(_ status: SessionStatus) throws(SessionError) {
@@ -36,7 +36,7 @@ struct EncodedContent: Sendable {
         fields = Self.fields(of: status)
     }
 
-    /// A response without a result, whose status has few details or none.
+    /// Makes the content of a response without a result, whose status has few details or none.
     init(unchecked status: SessionStatus) {
         (fields, payload) = (Self.fields(of: status), [])
     }
@@ -66,7 +66,7 @@ struct EncodedContent: Sendable {
         )
     }
 
-    /// Calls `body` with the bytes, which are valid during the call.
+    /// Calls `body` with the bytes, which are valid only during the call.
     @inline(__always)
     func withContent<Result, Failure: Error>(
         _ body: (SessionMachine.Content) throws(Failure) -> Result
@@ -85,8 +85,8 @@ extension SessionError {
             code: .messageRefused,
             message:
                 "The message has more than \(InboundMessage.maximumMetadataCount) entries of metadata or details, or its "
-                + "metadata takes more than \(InboundMessage.maximumMetadataByteCount >> 10) KiB. Send what is more in "
-                + "the message itself."
+                + "metadata takes more than \(InboundMessage.maximumMetadataByteCount >> 10) KiB. Put the rest into "
+                + "the message."
         )
     }
 }

@@ -1,12 +1,12 @@
 internal import NIOConcurrencyHelpers
 
-/// A value that need not be copyable, under a lock: what `NIOLockedValueBox` is for copyable ones.
+/// A value under a lock that need not be copyable; `NIOLockedValueBox` requires copyable values.
 ///
-/// It is safe to send, as the value is touched under the lock only. The lock is a pthread mutex, which ThreadSanitizer
-/// knows; it knows nothing of the standard library's `Mutex`.
+/// It is safe to send, because the value is accessed only under the lock. The lock is a pthread mutex, which
+/// ThreadSanitizer understands, unlike the standard library's `Mutex`.
 final class LockedBox<Value: ~Copyable>: @unchecked Sendable {
     private let lock = NIOLock()
-    /// Apart from the object, so that the language does not check each access for others: the lock sees to that.
+    /// Separate from the object, so that Swift does not check each access for exclusivity: the lock ensures it.
     private let value: UnsafeMutablePointer<Value>
 
     init(_ value: consuming Value) {
@@ -19,7 +19,7 @@ final class LockedBox<Value: ~Copyable>: @unchecked Sendable {
         value.deallocate()
     }
 
-    /// Runs `body` with the value under the lock. Do not use the lock again in it.
+    /// Runs `body` with the value under the lock. Do not take the lock again inside it.
     @inline(__always)
     func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result

@@ -10,22 +10,22 @@ final class PendingCall: Sendable {
     private enum Stage {
         /// Can go to: begun, cancelled.
         case new
-        /// Can go to: nothing. The machine knows whether it has ended.
+        /// Can go to: no other stage. The machine knows whether the call has ended.
         case begun(UInt64, Continuation)
-        /// Its task was cancelled before it could begin. Can go to: nothing.
+        /// The task was cancelled before the call could begin. Can go to: no other stage.
         case cancelled
     }
 
     let method: String
     let payload: [UInt8]
-    /// Where the parts of its response go; nil when it is to have none.
+    /// The inbox for the parts of the response; nil when the response has none.
     let inbox: SessionInbox?
-    /// For who sends its parts. Nil: it has none.
+    /// The start for the sender of its parts; nil when the request has none.
     let start: CallStart?
-    /// Whether it is stored before it is sent.
+    /// Whether the call is stored before it is sent.
     let isDurable: Bool
-    // Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it
-    // without the lock has been handed the call under it, after the last change.
+    // Changed only under the lock of the call's engine, so it needs no lock of its own. Code that reads it without the
+    // lock has received the call under the lock, after the last change.
     @exclusivity(unchecked) private nonisolated(unsafe) var stage = Stage.new
 
     init(
@@ -42,38 +42,39 @@ final class PendingCall: Sendable {
         self.isDurable = isDurable
     }
 
-    /// The call that an engine has given its machine, which gives it back. An engine gives it nothing else.
+    /// Returns the call that an engine gave its machine, and that the machine gives back. An engine gives it no other
+    /// objects.
     @inline(__always)
     static func of(_ asker: SessionMachine.Asker?) -> PendingCall? {
         asker.map { unsafeDowncast($0, to: PendingCall.self) }
     }
 
-    /// Whether its task was cancelled before it could begin. Call it under the engine's lock, as the next two.
+    /// Whether the task was cancelled before the call could begin. Use it and the next two under the engine's lock.
     var isCancelled: Bool { if case .cancelled = stage { true } else { false } }
 
-    /// The machine has taken it.
+    /// Notes that the machine has taken the call.
     ///
-    /// - Parameter id: that of the request; of a durable call, its number.
+    /// - Parameter id: the id of the request; for a durable call, its number.
     func began(as id: UInt64, _ continuation: Continuation) {
         stage = .begun(id, continuation)
     }
 
-    /// Its task was cancelled. Returns what it began as; nil where it has not begun, and will not.
+    /// Notes that its task was cancelled. Returns the id of the begun call; nil if it has not begun, and will not.
     func cancelled() -> UInt64? {
         if case .begun(let id, _) = stage { return id }
         stage = .cancelled
         return nil
     }
 
-    /// It was begun, and has ended, which it does once.
+    /// Ends the begun call. A call ends once.
     func resolve(with outcome: Outcome) {
-        guard case .begun(_, let continuation) = stage else { preconditionFailure("A call ends that has not begun.") }
+        guard case .begun(_, let continuation) = stage else { preconditionFailure("The call has not begun.") }
         continuation.resume(returning: outcome)
     }
 
-    /// Waits for its end, whether or not the task is cancelled: that ends it, too.
+    /// Waits for the end of the call, whether or not the task is cancelled: cancellation ends the call, too.
     ///
-    /// - Parameter begin: has it begun, or resumes the continuation with the reason why it is not.
+    /// - Parameter begin: begins the call, or resumes the continuation with the reason why it cannot begin.
     nonisolated(nonsending) static func outcome(_ begin: (Continuation) -> Void) async -> Outcome {
         await withQuickContinuation(begin)
     }

@@ -1,11 +1,12 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// A durable message that a handler handles, by which the handler can mark it as processed in a transaction of its own.
+/// A durable message in its handler. The handler can mark it as processed in its own transaction.
 ///
-/// `SessionContext.transaction` of `LifelineStore` does. With another database, the handler writes a row of `sender` and
-/// `number` with its own changes, and calls `wasMarked()` when that is committed; the store tells of the rows in
-/// `SessionStoreContent.marked`, and removes those of `SessionStoreChanges.unmarked`. With PostgreSQL, for example:
+/// `SessionContext.transaction` of `LifelineStore` does so. With another database, the handler writes a row with
+/// `sender` and `number` together with its own changes, and calls `wasMarked()` after the commit. The store returns the
+/// rows in `SessionStoreContent.marked`, and removes those of `SessionStoreChanges.unmarked`. With PostgreSQL, for
+/// example:
 ///
 ///     let message = context.durableMessage
 ///     try await postgres.withTransaction { transaction in
@@ -16,29 +17,29 @@ public import LifelineMessages
 ///     }
 ///     message?.wasMarked()
 ///
-/// The row of a call has its reply, too, as bytes: `try message.replyBytes(reply)`. `SessionStoreMark.reply` gives them
-/// back, and the caller gets the reply though the process has ended before it was sent.
+/// The row of a call also has the bytes of its reply: `try message.replyBytes(reply)`. `SessionStoreMark.reply` returns
+/// them, so that the caller gets the reply even if the process ended before it was sent.
 public struct SessionDurableMessage: Sendable {
-    /// The store of its sender.
+    /// The id of the sender's store.
     public let sender: SessionStoreID
-    /// Its number among those of that.
+    /// The number of the message in that store.
     public let number: UInt64
-    /// Whether it is a call, whose mark has the reply.
+    /// Whether the message is a call, whose mark has the reply.
     public let isCall: Bool
 
-    /// Of a call: `package.Service/Method`.
+    /// The method of a call: `package.Service/Method`.
     let method: String
     let place: DurableInbound.Place
     let engine: SessionEngine
 
-    /// The reply to a call as its mark has it.
+    /// Returns the bytes of a call's reply for its mark.
     ///
     /// - Throws: `messageRefused` when it cannot be encoded.
     public func replyBytes(_ reply: some DelimitedMessage) throws(SessionError) -> [UInt8] {
         SessionMachine.replyBytes(to: number, of: method, payload: try reply.sessionPayload())
     }
 
-    /// The handler's own transaction has the mark. The message counts as processed when the handler returns, and the
-    /// session's store needs no write of its own for that.
+    /// Notes that the handler's transaction has committed the mark. The message counts as processed when the handler
+    /// returns, without another write by the session's store.
     public func wasMarked() { engine.marked(place) }
 }

@@ -1,7 +1,7 @@
 internal import LifelineCore
 
 extension SessionError {
-    /// What a goodbye means for this side.
+    /// Makes the error that a goodbye means for this side.
     package init(_ goodbye: SessionGoodbye, byPeer: Bool) {
         let (code, message) = Self.meaning(of: goodbye.code, byPeer: byPeer)
         let words =
@@ -14,7 +14,7 @@ extension SessionError {
     private static func meaning(of code: SessionGoodbye.Code?, byPeer: Bool) -> (Code, String) {
         switch code {
         case .replaced:
-            (.replaced, "Another connection has taken the session over. Let only one client use its credentials.")
+            (.replaced, "Another connection has taken over the session. Let only one client use its credentials.")
         case .refused:
             (.refused, "The server does not let this client in. Check what it wants in the hello's metadata.")
         case .version:
@@ -22,8 +22,8 @@ extension SessionError {
         case .violation where byPeer:
             (.protocolViolation, "The peer says that this side broke the rules of sessions. Report it as a bug.")
         case .violation:
-            (.protocolViolation, "The peer broke the rules of sessions. Report it to who made the peer.")
-        // The latter end no sessions.
+            (.protocolViolation, "The peer broke the rules of sessions. Report it to the authors of the peer.")
+        // The last two end no sessions.
         case .closed, .full, .draining, nil:
             byPeer
                 ? (.closedByPeer, "The peer closed the session. Begin another one.")

@@ -1,7 +1,7 @@
 internal import LifelineCore
 
 extension SessionError {
-    /// Why a session is over.
+    /// Makes the error for the end of a session.
     init(_ end: SessionEndReason) {
         switch end {
         case .closed, .abandoned, .shutDown: self = .sessionEnded
@@ -20,7 +20,7 @@ extension SessionError {
         }
     }
 
-    /// Why a session is lost.
+    /// Makes the error for the loss of a session.
     init(_ loss: SessionLoss) {
         switch loss {
         case .forgotten: self = .sessionLost
@@ -30,7 +30,7 @@ extension SessionError {
         }
     }
 
-    /// - Parameter end: why the session has ended with it; nil where it has not.
+    /// - Parameter end: the reason for the end of the session; nil if it goes on.
     init(_ code: RequestError.Code, _ end: SessionError? = nil) {
         switch code {
         case .timedOut: self = .timedOut
@@ -42,7 +42,7 @@ extension SessionError {
         }
     }
 
-    /// - Parameter end: why the session has ended; nil where it has not.
+    /// - Parameter end: the reason for the end of the session; nil if it goes on.
     init(_ error: RequestError, _ end: SessionEndReason?) {
         switch error.code {
         case .tooManyInFlight: self = .tooManyInFlight(error)
@@ -51,20 +51,20 @@ extension SessionError {
         }
     }
 
-    /// - Parameter status: a handler's, which is not ok.
+    /// - Parameter status: the status of a handler, which is not ok.
     init(status: SessionStatus) {
         let message =
             status.message.isEmpty ? "The handler ended the request with \(status.code)." : status.message.escaped()
         self.init(code: .status, message: message, status: status)
     }
 
-    /// The error of a request that was sent before the session ended.
+    /// Returns the error of a request that was sent before the session ended.
     private static func endedInDoubt(_ end: SessionError) -> SessionError {
         SessionError(
             code: .sessionLost,
             message:
-                "The session ended after the request was sent, so that nobody knows whether it was processed. "
-                + "Ask again only if that does no harm.",
+                "The session ended after the request was sent, so it is unknown whether it was processed. "
+                + "Repeat it only if that does no harm.",
             cause: end
         )
     }
@@ -73,12 +73,12 @@ extension SessionError {
         SessionError(
             code: .timedOut,
             message:
-                "No response came in time. The peer may have acted on the request; ask again only if that does no harm."
+                "No response came in time. The peer may have acted on the request; repeat it only if that does no harm."
         )
     }
 
     static var cancelled: SessionError {
-        SessionError(code: .cancelled, message: "The task was cancelled. What had been sent may have been acted on.")
+        SessionError(code: .cancelled, message: "The task was cancelled. The peer may have acted on what was sent.")
     }
 
     static var sessionEnded: SessionError { SessionError(SessionGoodbye(.closed), byPeer: false) }
@@ -110,14 +110,14 @@ extension SessionError {
     static var answeredByStream: SessionError {
         SessionError(
             code: .malformedMessage,
-            message: "The peer answered with a stream of messages where a single one was to come."
+            message: "The peer answered with a stream of messages instead of a single one."
         )
     }
 
     static func tooManyInFlight(_ cause: (any Error)?) -> SessionError {
         SessionError(
             code: .tooManyInFlight,
-            message: "As many requests as may be are under way. Ask less at once.",
+            message: "The limit of requests under way is reached. Make fewer at once.",
             cause: cause
         )
     }

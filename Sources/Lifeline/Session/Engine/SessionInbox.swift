@@ -1,33 +1,34 @@
 internal import LifelineCore
 internal import LifelineRuntime
 
-/// Messages that wait to be processed, in order, and who waits for one: the pushes of a method, or the parts of a
-/// request or a response. The credit of that method or stream bounds it.
+/// The messages that wait to be processed, in order, and their waiting readers: the pushes of a method, or the parts of
+/// a request or a response. The credit of that method or stream bounds it.
 ///
 /// It belongs to an engine, under whose lock it changes.
 final class SessionInbox: Sendable {
-    /// Messages of one session, one behind the other.
+    /// Consecutive messages of one session.
     struct Run {
         struct Entry {
-            /// Where its bytes end.
+            /// The end of the message's bytes.
             let end: Int
-            /// 0: it has none.
+            /// The place of the message; 0 if it has none.
             let place: UInt64
             let cost: Int
         }
 
-        /// From when on no more is added: 16 KiB, as all bytes stay until the last message is processed.
+        /// The size from which on no more messages are added: 16 KiB, because all bytes stay until the last message is
+        /// processed.
         static let fullByteCount = 16 << 10
 
         /// The session and the source of all of them.
         fileprivate let first: SessionMachine.Receipt
         fileprivate(set) var bytes: [UInt8] = []
         fileprivate(set) var entries: [Entry] = []
-        /// Of the few messages that have some, by their numbers.
+        /// The metadata of the few messages that have some, by their indices.
         fileprivate(set) var metadata: [Int: SessionMetadata] = [:]
-        /// How many were taken.
+        /// The number of messages taken.
         fileprivate(set) var head = 0
-        /// Ascends. Those that come back are in this order.
+        /// An ascending number. Runs that are put back are sorted by it.
         fileprivate let number: UInt64
         /// Whether its session is lost.
         fileprivate(set) var isLeftover = false
@@ -39,8 +40,8 @@ final class SessionInbox: Sendable {
             (self.first, self.number) = (first, number)
         }
 
-        /// Whether a message may be put behind its last one: no newer run was taken, and no message of it, so that a
-        /// run that never becomes empty does not grow for ever.
+        /// Whether a message may be appended: only if no newer run and no message of this run was taken, so that a run
+        /// that never becomes empty does not grow for ever.
         @inline(__always)
         fileprivate func takesMore(_ receipt: SessionMachine.Receipt, newest: UInt64) -> Bool {
             head == 0 && bytes.count < Self.fullByteCount && number == newest && session == receipt.session
@@ -78,17 +79,17 @@ final class SessionInbox: Sendable {
         @inline(__always)
         func metadata(_ index: Int) -> SessionMetadata { metadata.isEmpty ? [:] : metadata[index] ?? [:] }
 
-        /// What those from an index on count for.
+        /// Returns the size of the messages from an index on.
         func size(from index: Int) -> SessionSize {
             var size = SessionSize()
             for entry in entries[index...] { size.add(entry.cost) }
             return size
         }
 
-        /// What those count for that were not taken, among messages of lost sessions.
+        /// The size of the messages that were not taken, if their session is lost.
         var leftoverSize: SessionSize { isLeftover ? size(from: head) : SessionSize() }
 
-        /// Calls `body` with the receipts of some: one for all that came one behind the other.
+        /// Calls `body` with the receipts of some messages: one receipt for all consecutive ones.
         func forEachReceipt(_ indices: Range<Int>, _ body: (SessionMachine.Receipt) -> Void) {
             var index = indices.lowerBound
             while index < indices.upperBound {
@@ -104,7 +105,7 @@ final class SessionInbox: Sendable {
             }
         }
 
-        /// Takes the first message out, into a run of its own.
+        /// Moves the first message into its own run.
         fileprivate mutating func removeFirst() -> Run {
             var run = Run(first, number: number)
             run.bytes = [UInt8](payload(head))
@@ -117,21 +118,21 @@ final class SessionInbox: Sendable {
     }
 
     private struct State {
-        /// In the order of their numbers.
+        /// The runs, in the order of their numbers.
         var runs: [Run] = []
-        /// That of the newest one.
+        /// The number of the newest run.
         var lastNumber: UInt64 = 0
-        /// Runs in the hands of readers, of which some messages may not be handed out.
+        /// The runs that readers hold. Some of their messages may not be handed out yet.
         var taken: [TakenMessages] = []
-        /// How long the last run was that was taken: so much room the next one has from the beginning.
+        /// The size of the last run that was taken: the next one reserves as much room.
         var room = (byteCount: 0, count: 0)
-        /// In the order in which they came. Gone once something is there for them.
+        /// The waiters in the order of their arrival. They are removed once there is a message for them.
         var waiters: [(id: UInt64, waiter: Waiter)] = []
         var lastWaiter: UInt64 = 0
         var hasBegun = false
         var isClosed = false
         var isDue = false
-        /// How it has ended, after what is left.
+        /// How the inbox has ended, after the remaining messages.
         var end: Result<Void, SessionError>?
 
         @inline(never)
@@ -144,14 +145,14 @@ final class SessionInbox: Sendable {
         }
     }
 
-    // Touched only under the lock of the engine, so that a read of many frames takes one lock for all of them, and the
-    // language need not look for other accesses.
+    // Accessed only under the lock of the engine, so that a read of many frames takes one lock for all of them, and
+    // Swift need not check for exclusive access.
     @exclusivity(unchecked) private nonisolated(unsafe) var state = State()
 
-    /// The number of the synchronous method whose pushes these are; nil: they are no such.
+    /// The number of the synchronous method that the pushes belong to; nil for other messages.
     let synchronousMethod: Int?
 
-    /// Whether it goes on with the next session of a client: pushes do.
+    /// Whether the inbox continues with the next session of a client, as that of pushes does.
     let outlivesSessions: Bool
 
     init(synchronousMethod: Int? = nil, outlivesSessions: Bool = false) {
@@ -161,19 +162,19 @@ final class SessionInbox: Sendable {
 
     // MARK: Under the engine's lock
 
-    /// Whether something has come.
+    /// Whether any message has arrived.
     var hasBegun: Bool { state.hasBegun }
 
-    /// How many wait.
+    /// The number of waiting messages.
     var count: Int { state.runs.reduce(0) { $0 + $1.count } }
 
-    /// A message has come. Returns false when nobody wants it.
+    /// Adds a received message. Returns false when nobody wants it.
     @inline(__always)
     func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) -> Bool {
         append(message.payload, metadata: message.metadataCount > 0 ? message.metadata : nil, receipt)
     }
 
-    /// The same of other bytes of a message.
+    /// Does the same with other bytes of a message.
     @inline(__always)
     func append(
         _ content: UnsafeRawBufferPointer,
@@ -188,37 +189,37 @@ final class SessionInbox: Sendable {
         return true
     }
 
-    /// Of a synchronous method: whether its messages are to be taken, and were not before this one.
+    /// For a synchronous method: whether its messages are now due to be taken, and were not before this one.
     @inline(__always)
     func becomesDue() -> Bool {
         defer { state.isDue = true }
         return !state.isDue
     }
 
-    /// Of a synchronous method: what is to be taken.
+    /// For a synchronous method: removes and returns the runs that are due.
     func takeDueRuns() -> [Run] {
         state.isDue = false
         defer { state.runs = [] }
         return state.runs
     }
 
-    /// A waiter for whom there is something, so that it is resumed; nil: nobody waits.
+    /// Removes and returns a waiter to resume, because there is a message for it; nil when nobody waits.
     @inline(__always)
     func takeWaiter() -> Waiter? {
         if state.waiters.isEmpty { return nil }
         return !state.runs.isEmpty || state.end != nil ? state.waiters.removeFirst().waiter : nil
     }
 
-    /// Nothing comes any more. The first call counts. Returns those who wait, to be resumed.
+    /// Ends the inbox: no more messages come. Only the first call counts. Returns the waiters to resume.
     func finish(_ end: Result<Void, SessionError>) -> [Waiter] {
         state.end = state.end ?? end
         defer { state.waiters = [] }
         return state.waiters.map(\.waiter)
     }
 
-    /// Messages that are to be taken next; how the inbox has ended where there are none.
+    /// Takes the next messages; returns how the inbox has ended if there are none.
     ///
-    /// - Parameter isAlone: whether to take one message only.
+    /// - Parameter isAlone: whether to take only one message.
     func takeRun(isAlone: Bool) -> (Run?, end: Result<Void, SessionError>?) {
         if state.runs.isEmpty { takeBackRests() }
         guard !state.runs.isEmpty else { return (nil, state.end) }
@@ -228,7 +229,7 @@ final class SessionInbox: Sendable {
         return (run, nil)
     }
 
-    /// What a reader holds and was not handed out is for whoever asks first.
+    /// Takes back messages that readers hold but have not handed out, for the next reader that asks.
     private func takeBackRests() {
         for messages in state.taken {
             guard let rest = messages.takeBack() else { continue }
@@ -236,32 +237,32 @@ final class SessionInbox: Sendable {
         }
     }
 
-    /// A run is in the hands of a reader.
+    /// Hands a run to a reader.
     func handOver(_ run: Run) -> TakenMessages {
         let messages = TakenMessages(run, of: self)
         state.taken.append(messages)
         return messages
     }
 
-    /// A reader is done with a run.
+    /// Notes that a reader is done with a run.
     func forget(_ messages: TakenMessages) { state.taken.removeAll { $0 === messages } }
 
-    /// Messages that were taken and not handed out are among the next ones again. Returns false when nobody wants them.
+    /// Puts back messages that were taken and not handed out. Returns false when nobody wants them.
     ///
     /// - Parameters:
-    ///   - head: how many were handed out.
-    ///   - isLeftover: whether their session is lost.
+    ///   - head: the number of messages handed out.
+    ///   - isLeftover: whether the session of the messages is lost.
     func putBack(_ run: Run, from head: Int, isLeftover: Bool) -> Bool {
         if state.isClosed { return false }
         var run = run
         (run.head, run.isLeftover) = (head, isLeftover)
-        // One that was taken alone goes before those that it was taken from.
+        // A message that was taken alone goes before the run that it was taken from.
         let index = state.runs.firstIndex { $0.number >= run.number } ?? state.runs.count
         state.runs.insert(run, at: index)
         return true
     }
 
-    /// The session that brought the messages is lost. Returns the size of those whose credit is gone with it.
+    /// Notes that the session of the messages is lost. Returns the size of the messages whose credit is lost with it.
     func sessionLost() -> SessionSize {
         var size = SessionSize()
         for index in state.runs.indices where !state.runs[index].isLeftover {
@@ -271,7 +272,7 @@ final class SessionInbox: Sendable {
         return size
     }
 
-    /// Nobody takes anything any more. Returns what is left.
+    /// Closes the inbox: no more messages are taken. Returns the remaining ones.
     func close() -> [Run] {
         takeBackRests()
         defer { state.runs = [] }
@@ -279,7 +280,7 @@ final class SessionInbox: Sendable {
         return state.runs
     }
 
-    /// Adds a waiter. Returns false when there is something to take.
+    /// Adds a waiter. Returns false when there is a message to take.
     func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
         guard state.runs.isEmpty, state.end == nil else { return false }
         state.waiters.append((id, waiter))
@@ -297,7 +298,7 @@ final class SessionInbox: Sendable {
 }
 
 extension Array {
-    /// Makes room for more elements: a large array grows by a quarter, as one that doubles would take twice its credit.
+    /// Makes room for more elements. A large array grows by a quarter, because doubling could take twice the credit.
     @inline(__always)
     fileprivate mutating func reserve(_ more: Int) {
         if count + more > capacity, capacity >= 1 << 10 { reserveCapacity(count + Swift.max(more, count / 4)) }

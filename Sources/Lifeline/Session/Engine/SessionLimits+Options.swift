@@ -1,5 +1,5 @@
 extension SessionLimits {
-    /// Returns what the machine goes by.
+    /// Returns the options for the machine.
     ///
     /// - Parameter maximumFrameLength: the longest frame that connections of the session take.
     func options(maximumFrameLength: Int) -> SessionOptions {
@@ -21,6 +21,6 @@ extension SessionLimits {
 }
 
 extension ConnectionConfiguration {
-    /// The longest frame that connections of a session take: at least 4 KiB, as the protocol has it.
+    /// The longest frame that connections of a session take: at least 4 KiB, as the protocol demands.
     var sessionFrameLimit: Int { max(maximumFrameLength, SessionTerms.smallestFrameLimit) }
 }

@@ -1,17 +1,17 @@
 internal import LifelineCore
 internal import LifelineTransport
 
-/// Where the frames of one of a session's connections go. Called on its event loop, one call at a time.
+/// Receives the frames of one of a session's connections. Called on its event loop, one call at a time.
 protocol SessionFrameSink: Sendable {
-    /// Frames have come. Tells whether the connection goes on.
+    /// Receives frames. Returns whether the connection goes on.
     func receive(_ frames: inout FrameRun.Iterator) -> Bool
-    /// All frames that came together have been received.
+    /// Notes that all frames of one read were received.
     func batchEnded()
-    /// No more frames come: in order when `error` is nil.
+    /// Notes that no more frames come. The end was in order when `error` is nil.
     func finish(throwing error: ConnectionError?)
 }
 
-/// Takes the frames of one of a session's connections where they were read, and answers the heartbeat's.
+/// Passes on the frames of one of a session's connections in place, and answers the heartbeat's.
 struct SessionReceiver<Sink: SessionFrameSink>: FrameReceiver {
     let inbox: Sink
     private var replies: [UInt8] = []
@@ -20,17 +20,18 @@ struct SessionReceiver<Sink: SessionFrameSink>: FrameReceiver {
 
     var answersPings: Bool { true }
 
-    /// 128 KiB, as the session acknowledges each part; and 1,024 frames, which take it some hundred microseconds.
+    /// 128 KiB, because the session acknowledges each part; and 1,024 frames, which take the session some hundred
+    /// microseconds.
     var partLimit: PartLimit { PartLimit(byteCount: 128 << 10, frameCount: 1_024) }
 
     mutating func receive(_ run: FrameRun) {
         var frames = run.makeIterator()
-        // A goodbye is the last thing that is said.
+        // A goodbye is the last frame.
         guard inbox.receive(&frames) else { return }
         for frame in run { answer(frame) }
     }
 
-    /// Answers a ping. What cannot be read breaks the rules, which the session says.
+    /// Answers a ping. The session reports a frame that cannot be read.
     @inline(__always)
     private mutating func answer(_ frame: UnsafeRawBufferPointer) {
         // Most frames begin with another kind.

@@ -1,15 +1,14 @@
 internal import LifelineCore
 public import Logging
 
-/// Logs every call and push of a client, or of a server: its method, how it ended, how long it took and how large it
-/// was.
+/// Logs every call and push of a client or a server with its method, outcome, duration and size.
 public struct SessionLoggingInterceptor: Sendable {
     private let logger: Logger
     private let level: Logger.Level
 
     /// - Parameters:
-    ///   - logger: gets the calls.
-    ///   - level: of those that succeeded; those that failed have at least `info`. Default: `debug`.
+    ///   - logger: receives the calls.
+    ///   - level: the level of successful calls; failed ones have at least `info`. Default: `debug`.
     public init(logger: Logger, level: Logger.Level = .debug) {
         self.logger = logger
         self.level = level
@@ -91,7 +90,7 @@ extension SessionLoggingInterceptor: SessionServerInterceptor {
 }
 
 extension SessionStatus.Code {
-    /// How a call counts that ended with an error.
+    /// Makes the outcome of a call that ended with an error.
     init(of error: any Error) {
         switch error {
         case let status as SessionStatus: self = status.code

@@ -1,19 +1,19 @@
 public import Metrics
 
-/// Counts and times every call and push of a client, or of a server:
+/// Counts and times every call and push of a client or a server:
 ///
 /// | metric | kind | dimensions |
 /// |---|---|---|
 /// | `lifeline.session.calls` | counter | `role`, `method`, `status` (a code's name, as `SessionStatus.Code` has it) |
 /// | `lifeline.session.call.duration` | timer | `role`, `method` |
 ///
-/// The role is the side that counts. A push takes until it has come to its stage where it is sent, and until it is
-/// processed where it came in. All methods that a server does not have are `(unimplemented)`: names that clients make
-/// up would fill the memory.
+/// The role is the side that counts. At its sender, a push lasts until it has reached its stage; at its receiver, until
+/// it is processed. All methods that a server does not have are counted as `(unimplemented)`, because names that
+/// clients make up would fill the memory.
 public struct SessionMetricsInterceptor: Sendable {
     private let factory: any MetricsFactory
 
-    /// - Parameter factory: where metrics go. Default: the process's.
+    /// - Parameter factory: makes the metrics. Default: the factory of the process.
     public init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
     }

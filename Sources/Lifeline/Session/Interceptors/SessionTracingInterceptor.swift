@@ -1,20 +1,20 @@
 public import Tracing
 
-/// Makes a span of every call: on a client one of kind `client`, whose context travels in the call's metadata; on a
-/// server one of kind `server`, which goes on with it. So a handler's work belongs to the trace of who asked.
+/// Makes a span for every call. On a client it has the kind `client`, and the call's metadata carries its context. On a
+/// server it has the kind `server`, and continues that context, so a handler's work belongs to the trace of its caller.
 ///
-/// A push has a span of kind `producer` where it is sent, and one of kind `consumer` where it is processed, on both
-/// sides. A client's lasts until the loop over the pushes asks for the next one; the body of the loop does not run
+/// A push has a span of kind `producer` at its sender, and one of kind `consumer` at its receiver, in both directions.
+/// On a client the latter lasts until the loop over the pushes asks for the next one; the body of the loop does not run
 /// within it.
 public struct SessionTracingInterceptor: Sendable {
     private let tracer: any Tracer
 
-    /// - Parameter tracer: makes the spans, and writes and reads their contexts. Default: the process's.
+    /// - Parameter tracer: makes the spans, and writes and reads their contexts. Default: the tracer of the process.
     public init(tracer: any Tracer = InstrumentationSystem.tracer) {
         self.tracer = tracer
     }
 
-    /// Runs what sends a call, which carries the context of its span.
+    /// Runs the work that sends a call. The call carries the context of its span.
     private func sending(
         _ call: SessionCall,
         _ work: (SessionCall) async throws(SessionError) -> SessionReply
@@ -33,7 +33,7 @@ public struct SessionTracingInterceptor: Sendable {
         return try result.get()
     }
 
-    /// Runs what handles a call, in a span that goes on with the context that the call carries.
+    /// Runs the work that handles a call, in a span that continues the call's context.
     private func receiving<Result>(_ call: SessionCall, _ work: () async throws -> Result) async throws -> Result {
         var context = ServiceContext.topLevel
         tracer.extract(call.metadata, into: &context, using: MetadataCarrier())
@@ -93,7 +93,7 @@ extension Tracing.Span {
     }
 }
 
-/// A call's metadata, as what carries a span's context.
+/// Lets a call's metadata carry a span's context.
 private struct MetadataCarrier: Injector, Extractor {
     func inject(_ value: String, forKey key: String, into metadata: inout SessionMetadata) {
         metadata[key] = value

@@ -1,29 +1,29 @@
 package import LifelineCore
 
-/// The receiving side of the ordinary lane of a session: counts the places of the frames that come, knows which of them
-/// were processed, and decides when the peer is told.
+/// The receiving side of the ordinary lane of a session: counts the places of received frames, knows which of them were
+/// processed, and decides when to tell the peer.
 ///
-/// Frames may be processed in another order than they came in. A report names the last place before which nothing is
-/// missing, and the ranges above it that the peer does not know yet.
+/// Frames may be processed in another order than that of their arrival. A report names the last place before which
+/// nothing is missing, and the ranges above it that the peer does not know yet.
 ///
-/// Every event takes constant time on average; finishing a frame that newer ones have left far behind takes logarithmic
-/// time. Memory follows the frames that are not processed, not those that were processed around them.
+/// Every event takes constant time on average; finishing a frame far behind newer ones takes logarithmic time. Memory
+/// depends on the unprocessed frames, not on those that were processed around them.
 package struct InboundLane: Sendable {
     /// The bitmap grows up to 4,096 places, in 512 bytes.
     private static var maximumWordCount: Int { 64 }
 
     private let window: SessionWindow
     private var pacing: ReportPacing
-    /// How many places have come.
+    /// The number of places received.
     package private(set) var received: UInt64 = 0
-    /// The frames that have come and are not processed.
+    /// The size of received frames that are not processed.
     package private(set) var unprocessedSize = SessionSize()
 
-    /// Every place up to this one was processed, except for the stragglers. The next one is not processed or has not
-    /// come.
+    /// Every place up to this one was processed, except the stragglers. The next one is not processed, or was not
+    /// received.
     private var floor: UInt64 = 0
     /// A ring with a bit for each place above the floor, set when the place was processed. In the word of the newest
-    /// place, the bits behind it are 0. Words that the floor has passed keep old bits until they are used again.
+    /// place, the bits after it are 0. Words that the floor has passed keep old bits until they are used again.
     private var words: [UInt64] = []
     /// The unprocessed places at or below the floor.
     private var stragglers = SparseQueue<Void>()
@@ -36,8 +36,8 @@ package struct InboundLane: Sendable {
     ///   - window: the most that may be unprocessed.
     ///   - batchSize: the number of processed frames after which a report is due at once. A quarter of the window
     ///     makes it due too, so that a peer that has filled the window soon learns of room.
-    ///   - delay: how long a report may take otherwise.
-    ///   - received: how many places have come and were processed before.
+    ///   - delay: how long a report may be delayed otherwise.
+    ///   - received: the number of places that were received and processed before.
     package init(window: SessionWindow, batchSize: Int, delay: Duration, received: UInt64 = 0) {
         self.window = window
         pacing = ReportPacing(window: window, batchSize: batchSize, delay: delay)
@@ -46,17 +46,18 @@ package struct InboundLane: Sendable {
 
     /// Every place up to this one was processed.
     package var processed: UInt64 { stragglers.first.map { $0.number - 1 } ?? floor }
-    /// Whether places were processed that the peer was not told of on this connection.
+    /// Whether processed places were not reported to the peer on this connection.
     package var hasUntold: Bool { processed > toldProcessed || !untold.isEmpty }
-    /// When a report becomes due. Nil while nothing is untold, and while a report is due and only waits for room.
+    /// The time at which a report becomes due. Nil while there is nothing to report, and while a report is due and only
+    /// waits for room.
     package var nextDeadline: MonotonicTime? { pacing.nextDeadline }
-    /// The words of the bitmap, stragglers and untold ranges that are kept: 16 bytes each at most, beside slack.
+    /// The words of the bitmap, stragglers and untold ranges that are kept: 16 bytes each at most, besides slack.
     package var entryCount: Int { words.count + stragglers.count + untold.count }
 
-    /// Whether the peer is to be told now.
+    /// Whether a report to the peer is due now.
     package func isReportDue(now: MonotonicTime) -> Bool { pacing.isDue(now: now) }
 
-    /// The next frame came in. Returns its place.
+    /// Receives the next frame. Returns its place.
     package mutating func receive(cost: Int) throws(SessionViolation) -> UInt64 {
         guard window.takes(cost, besides: unprocessedSize) else { throw .windowExceeded(.ordinary) }
         makeRoom(for: received + 1)
@@ -65,12 +66,12 @@ package struct InboundLane: Sendable {
         return received
     }
 
-    /// Frames from a place on, which were not processed before, are processed.
+    /// Marks the frames from a place on as processed. They must not be processed already.
     ///
-    /// - Parameter size: how many, and what they counted for when they came in.
+    /// - Parameter size: their number, and their cost when they were received.
     package mutating func finish(_ first: UInt64, _ size: SessionSize, now: MonotonicTime) {
         let last = first + UInt64(size.frameCount) - 1
-        precondition(first > 0 && first <= last && last <= received, "place \(last) has not come")
+        precondition(first > 0 && first <= last && last <= received, "place \(last) was not received")
         for place in first...last {
             if place > floor {
                 let (word, bit) = (Self.index(of: place, in: words.count), UInt64(1) << (place & 63))
@@ -83,17 +84,17 @@ package struct InboundLane: Sendable {
         }
         if first <= floor + 1, last > floor { raiseFloor() }
         unprocessedSize = unprocessedSize - size
-        // Places up to `processed` need no range: the cumulative place tells of them.
+        // Places up to `processed` need no range: the cumulative place includes them.
         let processed = processed
         if last > processed { untold.insert(first...last, processed: processed) }
         pacing.add(size, now: now)
     }
 
-    /// Returns the content of an acknowledgement that is about to be sent: the cumulative place, and in ascending order
-    /// the processed ranges above it that were not told on this connection. Ranges that do not fit stay untold, and are
-    /// due at once.
+    /// Returns the content of an acknowledgement that is about to be sent: the cumulative place, and, in ascending
+    /// order, the processed ranges above it that were not reported on this connection. Ranges that do not fit are not
+    /// reported, and remain due at once.
     ///
-    /// - Parameter rangeLimit: how many ranges fit
+    /// - Parameter rangeLimit: the number of ranges that fit
     package mutating func takeReport(
         rangeLimit: Int = Acknowledgement.maximumRangeCount
     ) -> (processed: UInt64, ranges: [ClosedRange<UInt64>]) {
@@ -104,20 +105,21 @@ package struct InboundLane: Sendable {
         return (processed, ranges)
     }
 
-    /// An opening told the peer `processed`: the ranges above are to be told again.
+    /// Notes that an opening told the peer `processed`. The ranges above it have to be reported again.
     ///
-    /// Call this when the opening is written: a client when it says hello, not when the welcome comes. Only frames that
-    /// are processed after this call count as untold.
+    /// Call this when the opening is written: on a client when it sends the hello, not when the welcome comes. Only
+    /// frames processed after this call count as unreported.
     package mutating func connectionOpened() {
         toldProcessed = processed
         untold = UntoldRanges(processedRanges)
         pacing.restart(isDue: !untold.isEmpty)
     }
 
-    /// `nextDeadline` has come; calling this early does no harm. The report stays due and has no deadline any more.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm. The report stays due and has no further
+    /// deadline.
     package mutating func timerFired(now: MonotonicTime) { pacing.timerFired(now: now) }
 
-    /// Has the peer told at once of what it was not told.
+    /// Makes a report of unreported frames due at once.
     package mutating func reportAtOnce() {
         if hasUntold { pacing.restart(isDue: true) }
     }
@@ -129,7 +131,7 @@ package struct InboundLane: Sendable {
         Int(truncatingIfNeeded: place >> 6) & (wordCount - 1)
     }
 
-    /// Makes the bitmap reach from the floor to a place that is about to come.
+    /// Extends the bitmap from the floor to the next place.
     private mutating func makeRoom(for place: UInt64) {
         if words.isEmpty { words = [UInt64](repeating: 0, count: 4) }
         while Int(place >> 6 - (floor + 1) >> 6) >= words.count {
@@ -145,7 +147,7 @@ package struct InboundLane: Sendable {
         if place & 63 == 0 { words[Self.index(of: place, in: words.count)] = 0 }
     }
 
-    /// Moves the floor over all places behind it that were processed.
+    /// Moves the floor over all processed places after it.
     private mutating func raiseFloor() {
         while floor < received {
             let offset = (floor + 1) & 63
@@ -165,7 +167,7 @@ package struct InboundLane: Sendable {
         words = grown
     }
 
-    /// The ranges above `processed` that were processed.
+    /// The processed ranges above `processed`.
     private var processedRanges: [ClosedRange<UInt64>] {
         var ranges: [ClosedRange<UInt64>] = []
         var start = processed + 1
@@ -178,17 +180,17 @@ package struct InboundLane: Sendable {
         where words[Self.index(of: place, in: words.count)] & (1 << (place & 63)) == 0 {
             unprocessed(place)
         }
-        // The end of what has come ends the last range.
+        // The end of the received places ends the last range.
         unprocessed(received + 1)
         return ranges
     }
 }
 
-/// The receiving side of the urgent lane of a session, whose frames are processed as they come.
+/// The receiving side of the urgent lane of a session, whose frames are processed on arrival.
 package struct UrgentLane: Sendable {
     private let window: SessionWindow
     private var pacing: ReportPacing
-    /// How many places have come and were processed.
+    /// The number of places received and processed.
     package private(set) var received: UInt64 = 0
     private var told: UInt64 = 0
 
@@ -201,15 +203,16 @@ package struct UrgentLane: Sendable {
 
     /// Every place up to this one was processed.
     package var processed: UInt64 { received }
-    /// Whether frames were processed that the peer was not told of.
+    /// Whether processed frames were not reported to the peer.
     package var hasUntold: Bool { received > told }
-    /// When a report becomes due. Nil while nothing is untold, and while a report is due and only waits for room.
+    /// The time at which a report becomes due. Nil while there is nothing to report, and while a report is due and only
+    /// waits for room.
     package var nextDeadline: MonotonicTime? { pacing.nextDeadline }
 
-    /// Whether the peer is to be told now.
+    /// Whether a report to the peer is due now.
     package func isReportDue(now: MonotonicTime) -> Bool { pacing.isDue(now: now) }
 
-    /// The next frame came in and is processed. Throws where it alone is larger than the window. Returns its place.
+    /// Receives and processes the next frame. Throws if it alone is larger than the window. Returns its place.
     @discardableResult
     package mutating func receive(cost: Int, now: MonotonicTime) throws(SessionViolation) -> UInt64 {
         guard window.takes(cost, besides: SessionSize()) else { throw .windowExceeded(.urgent) }
@@ -225,14 +228,15 @@ package struct UrgentLane: Sendable {
         return told
     }
 
-    /// An opening told the peer `processed`. Call this when the opening is written.
+    /// Notes that an opening told the peer `processed`. Call this when the opening is written.
     package mutating func connectionOpened() { _ = takeReport() }
 
-    /// `nextDeadline` has come; calling this early does no harm. The report stays due and has no deadline any more.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm. The report stays due and has no further
+    /// deadline.
     package mutating func timerFired(now: MonotonicTime) { pacing.timerFired(now: now) }
 }
 
-/// When the peer is told of processed frames: after a batch, after some bytes, or after a while.
+/// Decides when to report processed frames to the peer: after a batch, after some bytes, or after a while.
 private struct ReportPacing: Sendable {
     private let batchSize: Int
     private let byteThreshold: Int
@@ -244,7 +248,7 @@ private struct ReportPacing: Sendable {
 
     init(window: SessionWindow, batchSize: Int, delay: Duration) {
         self.batchSize = max(1, min(batchSize, window.frameCount / 4))
-        // 32 KiB: the peer keeps so much for an acknowledgement that is under way.
+        // 32 KiB: the peer keeps as much while an acknowledgement is under way.
         byteThreshold = max(1, min(32 << 10, window.byteCount / 4))
         self.delay = delay
     }
@@ -257,14 +261,14 @@ private struct ReportPacing: Sendable {
         return deadline <= now
     }
 
-    /// Frames were processed.
+    /// Adds processed frames.
     mutating func add(_ more: SessionSize, now: MonotonicTime) {
         size = size + more
         if deadline == nil { deadline = now + delay }
         if size.frameCount >= batchSize || size.byteCount >= byteThreshold { isDue = true }
     }
 
-    /// The peer was told. What could not be told is due at once.
+    /// Notes that the peer was told. Unreported ranges are due at once.
     mutating func restart(isDue: Bool) {
         size = SessionSize()
         deadline = nil
@@ -279,8 +283,8 @@ private struct ReportPacing: Sendable {
 /// Processed ranges that the peer has not been told of, sorted and merged only when they are needed.
 private struct UntoldRanges: Sendable {
     private var ranges: [ClosedRange<UInt64>] = []
-    /// The ranges are merged when there are so many of them: twice as many as were left after the last time, so that
-    /// merging costs little on average and memory follows what is left. 64 saves merging a few.
+    /// The number of ranges at which they are merged: twice the number left after the last merge, so that merging costs
+    /// little on average and memory stays in proportion. The minimum of 64 avoids merging a few.
     private var mergeCount = 64
 
     init() {}
@@ -314,7 +318,7 @@ private struct UntoldRanges: Sendable {
         ranges.append(places)
     }
 
-    /// Takes out the first ranges above `processed`, in order; drops those below.
+    /// Removes and returns the first ranges above `processed`, in order; drops those below.
     mutating func take(above processed: UInt64, maximumCount: Int) -> [ClosedRange<UInt64>] {
         if ranges.isEmpty { return [] }
         merge(above: processed)
@@ -331,7 +335,7 @@ private struct UntoldRanges: Sendable {
     }
 
     /// Sorts and merges the ranges, and drops those up to `processed`. No range contains places on both sides of it,
-    /// because the place behind `processed` is not processed.
+    /// because the place after `processed` is not processed.
     private mutating func merge(above processed: UInt64) {
         ranges.sort { $0.lowerBound < $1.lowerBound }
         var count = 0

@@ -1,28 +1,28 @@
-/// The numbers that this side has given to the methods that it calls.
+/// The numbers of the methods that this side calls.
 package struct MethodNumbers: Sendable {
-    /// The most methods of a direction: a peer keeps the name of each.
+    /// The most methods of a direction, because a peer keeps the name of each.
     package static var maximumCount: Int { 1_024 }
 
-    /// By their numbers, from 1 on.
+    /// The names by number, from 1 on.
     private(set) var names: [String] = []
     private var numbers: [ExactName: UInt32] = [:]
-    /// The number that was asked for last: a session often calls one method many times. Of a name in ASCII, which is
-    /// equal to itself only.
+    /// The number that was looked up last, because a session often calls one method many times. Only for a name in
+    /// ASCII, which equals only itself.
     private var last: (name: String, number: UInt32) = ("", 0)
 
     package init() {}
 
     var count: Int { names.count }
 
-    /// The name of a number that was given.
+    /// Returns the name for an assigned number.
     func name(_ number: UInt32) -> String { names[Int(number) - 1] }
 
-    /// The name of a number; nil where it was not given.
+    /// Returns the name for a number; nil if it is not assigned.
     func knownName(_ number: UInt32) -> String? {
         number >= 1 && number <= names.count ? name(number) : nil
     }
 
-    /// The number of a method; nil where it has none yet.
+    /// Returns the number of a method; nil if it has none yet.
     @inline(__always)
     mutating func number(of name: String) -> UInt32? {
         if last.number != 0, last.name == name { return last.number }
@@ -31,7 +31,7 @@ package struct MethodNumbers: Sendable {
         return number
     }
 
-    /// Gives a method the next number.
+    /// Assigns the next number to a method.
     mutating func add(_ name: String) -> UInt32 {
         names.append(name)
         let number = UInt32(names.count)

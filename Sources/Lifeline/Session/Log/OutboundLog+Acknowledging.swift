@@ -4,7 +4,7 @@ extension OutboundLog {
     /// Releases all frames up to a place, which must have been sent.
     ///
     /// - Parameters:
-    ///   - place: the last place to be acknowledged; nothing happens if it and those before it were already
+    ///   - place: the last place to acknowledge; nothing happens if all up to it were acknowledged before
     ///   - released: receives each frame that was not acknowledged before, in order
     @inline(__always)
     package mutating func acknowledge(
@@ -30,7 +30,7 @@ extension OutboundLog {
     /// Releases the frames of a range of places, which must have been sent.
     ///
     /// - Parameters:
-    ///   - places: the places; those that were acknowledged already are passed over
+    ///   - places: the places; those acknowledged before are skipped
     ///   - released: receives each frame that was not acknowledged before, in order
     package mutating func acknowledge(
         _ places: ClosedRange<UInt64>,
@@ -52,7 +52,7 @@ extension OutboundLog {
         freeSpace()
     }
 
-    /// Goes on behind a place that is being acknowledged: the peer has received the frames before it too.
+    /// Continues after a place that is being acknowledged, because the peer has received the frames before it too.
     @inline(__always)
     private mutating func noteAcknowledged(_ place: UInt64) {
         precondition(place < sentEnd, "A frame was acknowledged that was never sent.")
@@ -60,7 +60,7 @@ extension OutboundLog {
         if place > highestAcknowledged { highestAcknowledged = place }
     }
 
-    /// Leaves out frames that were to be sent again.
+    /// Skips frames that were to be sent again.
     @inline(never)
     private mutating func skip(to place: UInt64) {
         while nextToSend < place {
@@ -103,12 +103,12 @@ extension OutboundLog {
     private mutating func markAcknowledged(_ place: UInt64) {
         acknowledgedCount += 1
         acknowledgedByteCount += space(of: place)
-        // The counted space: that of the last frame may still grow, up to the end of the buffer.
+        // Keeps the counted space, because the space of the last frame may still grow up to the end of the buffer.
         records[place].byteCount = UInt32(space(of: place))
         records[place].tag.markAcknowledged()
     }
 
-    /// Takes the first record, which is acknowledged, out of the ring.
+    /// Removes the first record, which is acknowledged, from the ring.
     private mutating func dropAcknowledgedFirst() {
         acknowledgedCount -= 1
         acknowledgedByteCount -= Int(records[records.first].byteCount)
@@ -119,7 +119,7 @@ extension OutboundLog {
         while !records.isEmpty, records[records.first].tag.isAcknowledged { dropAcknowledgedFirst() }
     }
 
-    /// Gives up the space of frames that have left.
+    /// Frees the space of removed frames.
     @inline(__always)
     private mutating func freeSpace() {
         if acknowledgedCount > 0, hasCostlyStragglers { moveStragglers() }
@@ -128,20 +128,20 @@ extension OutboundLog {
         if storage.isTooSparse { shrinkStorage() }
     }
 
-    /// Whether the log has much more memory than its frames need. It keeps some for a while, as another burst may come.
+    /// Whether the log has much more memory than its frames need. It keeps some for a while, for another burst.
     @inline(__always) package var hasSpareMemory: Bool { storage.isSparse || records.isSparse }
 
-    /// Gives back the memory that the frames do not need.
+    /// Frees the memory that the frames do not need.
     package mutating func giveBackMemory() {
         if storage.isSparse { shrinkStorage() }
         records.giveBackMemory()
     }
 
-    /// Whether the acknowledged frames that cannot leave the front take up so much more than those that hold them that
-    /// these should be moved.
+    /// Whether acknowledged frames that cannot be removed take up so much more space than the unacknowledged frames
+    /// before them that the latter should be moved out.
     ///
     /// Every record is moved or dropped at most once, so these limits only save copies. 64 records and 16 KiB are
-    /// little beside a window.
+    /// little compared to a window.
     private var hasCostlyStragglers: Bool {
         let recordCount = Int(highestAcknowledged + 1 - records.first)
         if acknowledgedCount >= 64, acknowledgedCount > recordCount - acknowledgedCount { return true }

@@ -8,7 +8,7 @@ extension OutboundLog {
         return body(frame(of: keptRecord(at: place)))
     }
 
-    /// Replaces a frame that is to be sent, if the new one has room in its space.
+    /// Replaces a frame that is not sent yet, if the new one fits into its space.
     ///
     /// - Parameters:
     ///   - place: the place of the frame, which keeps its tag
@@ -34,8 +34,8 @@ extension OutboundLog {
         return true
     }
 
-    /// Replaces a frame that is to be sent by a blank one, which only has its place. Its space is free when it is
-    /// acknowledged.
+    /// Replaces a frame that is not sent yet by a blank one, which has a place and no content. Its space is freed when
+    /// it is acknowledged.
     package mutating func blank(_ place: UInt64) {
         let hasRoom = replace(place, byteCount: Self.blankByteCount) { Self.writeBlank(to: $0) }
         precondition(hasRoom, "A frame with a kind has at least 3 bytes.")
@@ -52,7 +52,7 @@ extension OutboundLog {
         frame.storeBytes(of: 0x00, toByteOffset: 2, as: UInt8.self)
     }
 
-    /// Calls a closure with each frame that is to be sent, from a place on, in order. It may change the bytes.
+    /// Calls a closure with each frame that is not sent yet, from a place on, in order. It may change the bytes.
     package mutating func forEachUnsent(
         from place: UInt64 = 0,
         _ body: (UInt64, Tag, UnsafeMutableRawBufferPointer) -> Void
@@ -87,14 +87,14 @@ extension OutboundLog {
         UnsafeRawBufferPointer(start: storage.pointer(to: record.start), count: Int(record.byteCount))
     }
 
-    /// How long a frame at a place of `records` may be.
+    /// Returns how long a frame at a place of `records` may be.
     @inline(__always)
     func space(of place: UInt64) -> Int {
         Int(endOfSpace(of: place) &- records[place].start)
     }
 
-    /// The position behind the space of a frame. The space is in one piece, and up to the end of the buffer if the next
-    /// frame went to the start.
+    /// Returns the position after the space of a frame. The space is in one piece, and up to the end of the buffer if
+    /// the next frame went to the start.
     @inline(__always)
     func endOfSpace(of place: UInt64) -> UInt32 {
         place + 1 < records.next ? records[place + 1].start : storage.endPosition

@@ -2,9 +2,9 @@ extension OutboundLog {
     /// Hands out frames in order, as far as they fit.
     ///
     /// - Parameters:
-    ///   - window: how much may be sent and not acknowledged
-    ///   - byteCount: how many bytes to hand out at most; a first frame that is longer goes nevertheless
-    ///   - output: receives the bytes of whole frames, as many at a time as stand one behind the other
+    ///   - window: the most that may be sent and not acknowledged
+    ///   - byteCount: the most bytes to hand out; a longer first frame is handed out nevertheless
+    ///   - output: receives the bytes of whole frames, as many at a time as are contiguous
     /// - Returns: the number of frames
     @inline(__always)
     package mutating func send(
@@ -16,7 +16,7 @@ extension OutboundLog {
         let begin = nextToSend
         var place = begin
         var sizes = (sent: SessionSize(), resent: SessionSize())
-        // A frame that is to be sent again takes up the window once it was.
+        // A frame to be sent again takes up the window once it was sent.
         let frameRoom = window.frameCount - (unacknowledgedSize.frameCount - resentSize.frameCount)
         var costRoom = window.byteCount - (unacknowledgedSize.byteCount - resentSize.byteCount)
         var byteRoom = byteCount
@@ -64,7 +64,7 @@ extension OutboundLog {
         )
     }
 
-    /// Takes back that frames were sent, as the connection has refused them. Nothing was acknowledged meanwhile.
+    /// Undoes the sending of frames that the connection has refused. Nothing was acknowledged meanwhile.
     package mutating func takeBack(to state: SendingState) {
         nextToSend = state.nextToSend
         sentEnd = state.sentEnd
@@ -72,7 +72,7 @@ extension OutboundLog {
         resentSize = state.resentSize
     }
 
-    /// Goes on behind the last place that the peer has received: on a new connection, frames behind it are sent again.
+    /// Continues after the last place that the peer has received: on a new connection, later frames are sent again.
     ///
     /// - Parameter received: not below an acknowledged place, and not above a sent one
     package mutating func resume(behind received: UInt64) {

@@ -1,8 +1,8 @@
 internal import LifelineCore
 
-// How a lane goes over to another server.
+// The transfer of a lane to another server.
 extension OutboundLog {
-    /// A log with the frames of another one that are not acknowledged. Nothing is sent of it before `resume`.
+    /// Makes a log from the unacknowledged frames of another one. None of them is sent before `resume`.
     ///
     /// - Precondition: `lane.isSound`.
     init(_ lane: LaneSnapshot) {
@@ -28,14 +28,14 @@ extension OutboundLog {
         for gap in gaps { acknowledge(gap) { _, _, _ in } }
     }
 
-    /// In the places of frames that were acknowledged.
+    /// Appends blanks in the places of acknowledged frames.
     private mutating func appendBlanks(through place: UInt64) {
         while next <= place {
             _ = append(byteCount: Self.blankByteCount, tag: Tag(.blank)) { Self.writeBlank(to: $0) }
         }
     }
 
-    /// - Parameter role: that of a frame in a snapshot.
+    /// - Parameter role: the role of a frame in a snapshot.
     func snapshot(_ role: (UInt64, Tag) -> LaneSnapshot.Role) -> LaneSnapshot {
         var frames: [LaneSnapshot.Frame] = []
         forEachKept { place, tag, bytes in
@@ -57,10 +57,10 @@ extension OutboundLog.Tag {
 }
 
 extension LaneSnapshot {
-    /// As many places at most are restored: more than any window has.
+    /// The most places that are restored: more than any window has.
     private static var maximumPlaceCount: UInt64 { 1 << 20 }
 
-    /// Whether there can be such a lane: places ascend, what is missing was sent, and no frame is empty.
+    /// Whether such a lane is possible: places ascend, missing frames were sent, and no frame is empty.
     var isSound: Bool {
         let first = frames.first?.place ?? next
         guard first >= 1, first <= next, next < .max / 2, next - first <= Self.maximumPlaceCount, sentEnd >= first,

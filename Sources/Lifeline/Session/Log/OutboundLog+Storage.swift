@@ -1,12 +1,12 @@
 extension OutboundLog {
     /// The bytes of the frames, one after the other in a circular buffer.
     ///
-    /// Positions go on counting; a byte is at its position modulo the capacity. A frame never wraps: one that does not
-    /// fit before the end of the buffer goes to the start.
+    /// Positions count upwards without end; a byte is at its position modulo the capacity. A frame never wraps: one
+    /// that does not fit before the end of the buffer goes to the start.
     struct Storage: ~Copyable {
         /// Enough for a session that has one small call now and then.
         private static let smallestCapacity = 128
-        /// The capacity that an unused buffer may keep for good.
+        /// The capacity that an unused buffer may keep.
         private static let keptCapacity = 4 << 10
         /// The capacity that a buffer may keep until ``giveBackMemory()``, however few bytes are in use. New memory for
         /// each burst would cost more than the bytes: the system clears every page.
@@ -19,14 +19,14 @@ extension OutboundLog {
         private(set) var capacity = 0
         /// The position of the first byte in use.
         private var head: UInt64 = 0
-        /// The position behind the last byte in use.
+        /// The position after the last byte in use.
         private var end: UInt64 = 0
 
         init() {}
 
         deinit { base?.deallocate() }
 
-        /// The position behind the last byte in use, as records have it.
+        /// The position after the last byte in use, in the form of records.
         @inline(__always) var endPosition: UInt32 { UInt32(truncatingIfNeeded: end) }
 
         /// The index of a position in the buffer.
@@ -49,7 +49,7 @@ extension OutboundLog {
             return position
         }
 
-        /// Skips to the start of the buffer where that is enough, and otherwise enlarges the buffer.
+        /// Skips to the start of the buffer if that is enough, and otherwise enlarges the buffer.
         @inline(never)
         private mutating func makeRoom(for byteCount: Int) {
             precondition(byteCount <= Self.largestCapacity, "The frame is too long.")
@@ -67,13 +67,13 @@ extension OutboundLog {
             }
         }
 
-        /// Gives up the bytes before a position.
+        /// Frees the bytes before a position.
         @inline(__always)
         mutating func removeBytes(before position: UInt32) {
             head &+= UInt64(position &- UInt32(truncatingIfNeeded: head))
         }
 
-        /// Gives up all bytes. The next ones go to the start of the buffer, which is likely to be in a cache.
+        /// Frees all bytes. The next ones go to the start of the buffer, which is likely to be in a cache.
         @inline(__always)
         mutating func removeAll() {
             (head, end) = (0, 0)
@@ -112,7 +112,7 @@ extension OutboundLog {
             let newBase = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
             var source = head
             var target = start
-            // In two pieces, if the bytes go round the end of the old buffer.
+            // In two pieces, if the bytes wrap around the end of the old buffer.
             while source < end {
                 let index = Int(source % UInt64(capacity))
                 let count = min(Int(end - source), capacity - index)

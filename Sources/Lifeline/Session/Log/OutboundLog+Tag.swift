@@ -8,8 +8,8 @@ extension OutboundLog {
             case request
             /// A frame whose acknowledgement somebody waits for.
             case awaited
-            // Fillers, which come last: see `fillerCount`.
-            /// A frame without content, which only has its place.
+            // Fillers come last: see `fillerCount`.
+            /// A frame with a place and no content.
             case blank
             case method
         }
@@ -32,7 +32,7 @@ extension OutboundLog {
         /// Whether the frame means nothing by itself: a blank, or the name of a method.
         @inline(__always) var isFiller: Bool { bits >> 28 >= Role.blank.rawValue }
 
-        /// Whether the frame was acknowledged, and is only there as it cannot leave the front yet. For the log alone.
+        /// Whether the frame was acknowledged, and only remains because earlier frames were not. Only the log uses it.
         @inline(__always) var isAcknowledged: Bool { bits & Self.acknowledgedBit != 0 }
 
         @inline(__always) mutating func markAcknowledged() { bits |= Self.acknowledgedBit }

@@ -2,28 +2,27 @@ internal import LifelineCore
 
 /// The encoded frames of one lane until they are acknowledged.
 ///
-/// A frame is written once, by ``append(byteCount:capacity:tag:write:)``, as it goes over the wire: its length and its
-/// content. Sending it, now or again over the next connection, hands out these bytes. Frames have places, which count
-/// from 1.
+/// ``append(byteCount:capacity:tag:write:)`` writes a frame once, in its wire form: its length and its content. Sending
+/// it, now or again over the next connection, hands out these bytes. Frames have places, which count from 1.
 ///
 /// The frames stand one after the other in one circular buffer, and a ring has a record of 12 bytes for each. Frames
 /// that are acknowledged out of order keep their record until those before them are acknowledged too. If they become
 /// many, the frames before them, the stragglers, are moved out of the buffer.
 ///
-/// All operations take constant time for each frame on average. Memory follows the frames that are kept.
+/// All operations take constant time for each frame on average. Memory depends on the kept frames.
 package struct OutboundLog: ~Copyable {
     /// The log's record of a frame in its buffer.
     struct Record: BitwiseCopyable, Sendable {
         /// The low half of the position of the frame.
         var start: UInt32
-        /// The length of the frame with its length prefix; of its space once it was acknowledged.
+        /// The length of the frame with its length prefix; after its acknowledgement, the length of its space.
         var byteCount: UInt32
         var tag: Tag
     }
 
-    /// A frame that was moved out of the buffer. The peer has received it, as it has acknowledged a later one.
+    /// A frame that was moved out of the buffer. The peer has received it, because it has acknowledged a later one.
     struct Straggler: Sendable {
-        /// An estimate of what a straggler takes up beside its bytes: its slot in the queue and the head of its array.
+        /// An estimate of a straggler's memory besides its bytes: its slot in the queue and the header of its array.
         static let overhead = 96
 
         var tag: Tag
@@ -32,18 +31,18 @@ package struct OutboundLog: ~Copyable {
 
     // MARK: Frames
 
-    /// By place. The first one is never acknowledged.
+    /// The records by place. The first one is never acknowledged.
     var records = Ring<Record>(nextNumber: 1)
     /// The frames of `records`.
     var storage = Storage()
-    /// By place, all below the first one of `records`.
+    /// The stragglers by place, all below the first one of `records`.
     var stragglers = SparseQueue<Straggler>()
-    /// The memory of the stragglers, in bytes, about.
+    /// The approximate memory of the stragglers in bytes.
     var stragglerByteCount = 0
 
-    /// How many of `records` are acknowledged.
+    /// The number of acknowledged `records`.
     var acknowledgedCount = 0
-    /// How much space the acknowledged frames of `records` take up.
+    /// The space of the acknowledged frames of `records`.
     var acknowledgedByteCount = 0
     /// The number of unacknowledged frames that mean nothing by themselves: blanks and names of methods.
     package internal(set) var fillerCount = 0
@@ -54,7 +53,7 @@ package struct OutboundLog: ~Copyable {
     package internal(set) var highestAcknowledged: UInt64 = 0
     /// The place of the frame to be sent next. Always above `highestAcknowledged`.
     package internal(set) var nextToSend: UInt64 = 1
-    /// The place behind the highest one that was ever sent.
+    /// The place after the highest one that was ever sent.
     package internal(set) var sentEnd: UInt64 = 1
 
     // MARK: Sizes
@@ -63,7 +62,7 @@ package struct OutboundLog: ~Copyable {
     package internal(set) var keptSize = SessionSize()
     /// The frames that were ever sent and are not acknowledged.
     package internal(set) var unacknowledgedSize = SessionSize()
-    /// Those of them that are to be sent again.
+    /// The part of them to be sent again.
     var resentSize = SessionSize()
 
     package init() {}
@@ -74,15 +73,15 @@ package struct OutboundLog: ~Copyable {
     @inline(__always) package var next: UInt64 { records.next }
     /// Whether there are frames to send.
     @inline(__always) package var hasUnsent: Bool { nextToSend < records.next }
-    /// How much memory the log has, about.
+    /// The approximate memory of the log.
     package var bytesHeld: Int { storage.capacity + records.bytesHeld + stragglerByteCount }
 
     /// Adds a frame and returns its place.
     ///
     /// - Parameters:
     ///   - byteCount: the length of the frame with its length prefix, which is in its shortest form
-    ///   - capacity: how much space to reserve, so that the frame can be replaced by a longer one; `byteCount` if nil
-    ///   - tag: what the frame is
+    ///   - capacity: the space to reserve, so that a longer frame can replace this one; `byteCount` if nil
+    ///   - tag: the facts about the frame
     ///   - write: writes all bytes of the frame
     @inline(__always)
     package mutating func append(
@@ -102,7 +101,7 @@ package struct OutboundLog: ~Copyable {
         return place
     }
 
-    /// Takes out all frames, and begins again with place 1.
+    /// Removes all frames, and begins again with place 1.
     package mutating func removeAll() {
         self = OutboundLog()
     }
@@ -125,5 +124,5 @@ package struct OutboundLog: ~Copyable {
     }
 }
 
-/// @unchecked Sendable, because a log alone owns the memory that its pointers lead to.
+/// @unchecked Sendable, because only the log owns the memory behind its pointers.
 extension OutboundLog: @unchecked Sendable {}

@@ -1,10 +1,11 @@
-/// The receiver's side of the credit of one pushed method or stream: how much may come, and when more is granted.
+/// The receiver's side of the credit of one pushed method or stream: how much the peer may send, and when more is
+/// granted.
 ///
-/// It never refuses what the peer's `SendCredit` lets go, however late grants arrive.
+/// It never refuses a message that the peer's `SendCredit` allows, however late grants arrive.
 ///
 /// All sums count from the beginning of the session, for a method, or of the request, for a stream.
 package struct ReceiveCredit: Equatable, Sendable {
-    /// About the most that may be unconsumed: the last message may exceed it.
+    /// The limit of unconsumed bytes; the last message may exceed it.
     private let limit: Int
     package private(set) var received: UInt64 = 0
     private var consumed: UInt64 = 0
@@ -17,26 +18,26 @@ package struct ReceiveCredit: Equatable, Sendable {
         told = UInt64(self.limit)
     }
 
-    /// One of which everything that came was consumed.
+    /// Makes a credit after everything received was consumed.
     init(limit: Int, received: UInt64, told: UInt64) {
         self.limit = max(limit, 0)
         (self.received, consumed, self.told) = (received, received, told)
     }
 
-    /// Whether the peer has to be told `told` again on a connection that goes on with the session.
+    /// Whether the peer has to be told `told` again on a connection that resumes the session.
     package var needsTelling: Bool { told != UInt64(limit) }
 
-    /// A message came in.
+    /// Notes a received message.
     ///
-    /// - Throws: `creditExceeded` where everything that was granted had been used before.
+    /// - Throws: `creditExceeded` if all granted credit was used before.
     package mutating func receive(_ cost: Int) throws(SessionViolation) {
         guard received < told else { throw .creditExceeded }
         received += UInt64(cost)
     }
 
-    /// A message was consumed. Returns the sum to tell the peer, where at least half of the credit is new to it.
+    /// Notes a consumed message. Returns the sum to tell the peer, if at least half of the credit is new to it.
     ///
-    /// Where all is consumed and less than that was not told, more than half of the credit is left to the peer.
+    /// If everything is consumed and less than half was not told, the peer still has more than half of the credit.
     package mutating func consume(_ cost: Int) -> UInt64? {
         consumed += UInt64(cost)
         precondition(consumed <= received, "more was consumed than came")

@@ -1,11 +1,11 @@
 /// A queue of trivial values under ascending numbers, in one circular buffer.
 ///
-/// Every operation takes constant time on average. A buffer of more than 8,192 elements shrinks as they leave; a
-/// smaller one when it is told to.
+/// Every operation takes constant time on average. A buffer of more than 8,192 elements shrinks when elements are
+/// removed; a smaller one only in `giveBackMemory`.
 package struct Ring<Element: BitwiseCopyable>: ~Copyable {
-    /// How many elements an empty ring may keep memory for, for good.
+    /// The number of elements for which an empty ring may always keep memory.
     private static var keptCapacity: Int { 64 }
-    /// How many elements an empty ring may keep memory for until `giveBackMemory`.
+    /// The number of elements for which an empty ring may keep memory until `giveBackMemory`.
     private static var spareCapacity: Int { 8_192 }
     /// Enough for a session that has one call now and then.
     private static var smallestCapacity: Int { 4 }
@@ -42,24 +42,24 @@ package struct Ring<Element: BitwiseCopyable>: ~Copyable {
         pointer(to: next &- 1).initialize(to: element)
     }
 
-    /// Takes out the first element, which must exist.
+    /// Removes the first element, which must exist.
     @inline(__always)
     package mutating func removeFirst() {
         precondition(!isEmpty, "An empty ring has no first element.")
         first &+= 1
-        // An eighth, so that a ring whose count goes up and down is not moved each time.
+        // An eighth, so that a ring whose count varies is not moved each time.
         if capacity > Self.spareCapacity, count &* 8 < capacity { shrink() }
     }
 
     /// Whether so few elements are left that part of the memory should be given back.
     @inline(__always) package var isSparse: Bool { capacity > Self.keptCapacity && count &* 8 < capacity }
 
-    /// Gives back the memory that the elements do not need.
+    /// Frees the memory that the elements do not need.
     package mutating func giveBackMemory() {
         if isSparse { shrink() }
     }
 
-    /// Takes out all elements. The next one gets the given number.
+    /// Removes all elements. The next one gets the given number.
     package mutating func removeAll(nextNumber: UInt64) {
         (first, next) = (nextNumber, nextNumber)
         if capacity > Self.keptCapacity { shrink() }
@@ -97,5 +97,5 @@ package struct Ring<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// @unchecked Sendable, because a ring alone owns the buffer that its pointer leads to.
+/// @unchecked Sendable, because only the ring owns the buffer behind its pointer.
 extension Ring: @unchecked Sendable where Element: Sendable {}

@@ -2,38 +2,39 @@
 ///
 /// All sums count from the beginning of the session, for a method, or of the request, for a stream.
 package struct SendCredit: Equatable, Sendable {
-    /// All bytes that the peer has granted, the initial credit among them.
+    /// All bytes that the peer has granted, including the initial credit.
     package private(set) var granted: UInt64
     /// All bytes that were used and not given back.
     package private(set) var used: UInt64 = 0
 
-    /// - Parameter initial: the credit of the peer's terms; while they are not known, the least that there is: 64 KiB.
+    /// - Parameter initial: the credit of the peer's terms; until they are known, the minimum of 64 KiB.
     package init(initial: Int) {
         granted = UInt64(max(initial, 0))
     }
 
-    /// One that was used before.
+    /// Makes a credit that was used before.
     init(granted: UInt64, used: UInt64) { (self.granted, self.used) = (granted, used) }
 
-    /// Whether a message may be sent now, of whatever size: the last one may use more than is left, as a large message
-    /// would wait for ever otherwise.
+    /// Whether a message of any size may be sent now. The last one may use more than is left, because otherwise a large
+    /// message would wait for ever.
     package var hasLeft: Bool { used < granted }
 
-    /// Whether so much is left. A message that takes the place of an earlier one needs that, as others stand behind it.
+    /// Whether this much is left. A message that replaces an earlier one needs that, because others wait behind it.
     package func covers(_ cost: Int) -> Bool { used + UInt64(cost) <= granted }
 
-    /// A message is to be sent, for which there is credit left.
+    /// Uses credit for a message. There must be credit left.
     package mutating func use(_ cost: Int) {
         used += UInt64(cost)
     }
 
-    /// A message that has used credit is not sent, or a blank is sent in its place.
+    /// Returns the credit of a message that is not sent, or is replaced by a blank.
     package mutating func giveBack(_ cost: Int) {
         precondition(used >= UInt64(cost), "more credit was given back than used")
         used -= UInt64(cost)
     }
 
-    /// The peer has granted so many bytes in all. Returns whether that is more than before; a lower sum says nothing.
+    /// Notes the sum of bytes that the peer has granted. Returns whether it is more than before; a lower sum is
+    /// ignored.
     @discardableResult
     package mutating func grant(_ bytes: UInt64) -> Bool {
         guard bytes > granted else { return false }

@@ -1,15 +1,16 @@
 internal import LifelineCore
 
-/// Durable calls that have come, and are not begun: as many run as may. The window that they came in bounds them.
+/// Received durable calls that have to wait, because the limit of running ones is reached. The window that they arrived
+/// in bounds their number.
 struct HeldCalls: Sendable {
     struct Call: Sendable {
         let receipt: SessionMachine.Receipt
-        /// The body of its frame.
+        /// The body of the call's frame.
         let body: [UInt8]
     }
 
     private var calls = FIFO<Call>()
-    /// When to look again whether one may begin; nil: not before something else happens.
+    /// The time to check again whether a call may begin; nil to wait for another event.
     var deadline: MonotonicTime?
 
     var isEmpty: Bool { calls.isEmpty }

@@ -1,8 +1,7 @@
 package import LifelineCore
 
 extension MonotonicTime? {
-    /// The earlier of two deadlines, of which there may be none. It is asked for after every event, and so makes no
-    /// array.
+    /// Returns the earlier of two optional deadlines. It is called after every event, so it makes no array.
     package static func earliest(_ first: MonotonicTime?, _ second: MonotonicTime?) -> MonotonicTime? {
         guard let first, let second else { return first ?? second }
         return min(first, second)
@@ -10,7 +9,7 @@ extension MonotonicTime? {
 }
 
 extension MonotonicTime {
-    /// The time that a request has left, as frames say it: whole milliseconds, at least 1, as 0 stands for no limit.
+    /// Returns a request's remaining time for its frame: whole milliseconds, at least 1, because 0 means no limit.
     package func timeoutMilliseconds(now: MonotonicTime) -> UInt64 {
         guard self > now else { return 1 }
         let (rest, overflow) = self.nanoseconds.subtractingReportingOverflow(now.nanoseconds)

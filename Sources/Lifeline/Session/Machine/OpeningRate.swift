@@ -1,19 +1,20 @@
 package import LifelineCore
 
-/// How many sessions begin in a second, when more clients come at once: after a restart of the server, say.
+/// Limits how many sessions begin in a second when many clients come at once, for example after a restart of the
+/// server.
 ///
-/// Clients that are too many are told to come back one after the other, at this rate. Nobody's place is kept: where new
+/// Further clients are told to come back one after the other, at this rate. They have no reserved place: when new
 /// clients come meanwhile, some are told a second time.
 package struct OpeningRate: Sendable {
-    /// How long one opening takes of the rate.
+    /// The time between two openings at the rate.
     private let interval: Duration
-    /// How far openings may be ahead of their rate: a second.
+    /// How far openings may be ahead of the rate: a second.
     private let burst: Duration
-    /// A minute. Clients that are more than come in this time share their turns, and are told a second time.
+    /// A minute. Clients beyond those that can come in this time share their turns, and are told a second time.
     private let longestPause = Duration.seconds(60)
-    /// When all openings are done that were let in, at the rate.
+    /// The time at which all admitted openings are done, at the rate.
     private var admittedUntil: MonotonicTime?
-    /// The same with those that were told to come later.
+    /// The same time, including clients that were told to come later.
     private var promisedUntil: MonotonicTime?
 
     /// - Parameter perSecond: at least 1.
@@ -22,7 +23,7 @@ package struct OpeningRate: Sendable {
         burst = .seconds(1)
     }
 
-    /// Lets a client in, or tells after what pause it is to come back.
+    /// Lets a client in (nil), or returns the pause after which it should come back.
     package mutating func admit(now: MonotonicTime) -> Duration? {
         let admitted = max(admittedUntil ?? now, now) + interval
         if admitted - now <= burst {
@@ -30,7 +31,7 @@ package struct OpeningRate: Sendable {
             return nil
         }
         var promised = max(promisedUntil ?? admitted, admitted) + interval
-        // Longer pauses clients cut, each by itself, and come all at once.
+        // Clients shorten longer pauses to their own limits, and would all come at once.
         if promised - now > longestPause { promised = admitted + interval }
         promisedUntil = promised
         return promised - now

@@ -4,7 +4,7 @@ extension RequestError {
     static var sessionEnded: RequestError {
         RequestError(
             code: .notSent,
-            message: "The session has ended, so that the peer has not seen the request. Begin another one.",
+            message: "The session has ended, so the peer has not seen the request. Begin another one.",
             cause: nil
         )
     }
@@ -13,7 +13,7 @@ extension RequestError {
         RequestError(
             code: .tooManyInFlight,
             message:
-                "Requests that have no room are as many, or as large, as what is kept. Ask less at once, or raise the limits.",
+                "Too many requests, or too many bytes of them, wait for room. Make fewer at once, or raise the limits.",
             cause: nil
         )
     }
@@ -21,7 +21,7 @@ extension RequestError {
     static var tooManyCancelled: RequestError {
         RequestError(
             code: .tooManyInFlight,
-            message: "The peer has not acknowledged that earlier requests were cancelled. Ask again later.",
+            message: "The peer has not acknowledged that earlier requests were cancelled. Repeat the request later.",
             cause: nil
         )
     }

@@ -1,17 +1,17 @@
-/// Why a request of the peer's is not handled, or its response is not sent.
+/// The reason why a request of the peer is not handled, or its response is not sent.
 package enum RequestRefusal: Sendable, Hashable {
     /// This side is about to end the session.
     case closing
-    /// It has more metadata than a message may have.
+    /// The request has more metadata than a message may have.
     case tooManyEntries
-    /// As many requests as may be processed in this session are, or those have as many bytes as its window.
+    /// This session processes as many requests, or as many bytes of requests, as it may.
     case tooManyRunning
-    /// As many handlers run as may in all sessions of the server.
+    /// All sessions of the server together run as many handlers as they may.
     case serverHandlers
-    /// All sessions of the server keep as much as they may.
+    /// All sessions of the server together keep as much as they may.
     case serverMemory
-    /// The peer takes no message that is as large as the response.
+    /// The response is larger than the messages that the peer takes.
     case responseTooLarge
-    /// Responses that have no room are as much as may wait.
+    /// Too many bytes of responses wait for room.
     case tooManyResponses
 }

@@ -3,9 +3,9 @@
 /// The first frame is the hello. The server then decides whether to let the client in. If it does, all later frames go
 /// to the session.
 package struct SessionAdmission<Frame, Session> {
-    /// The kinds of frames that it tells apart.
+    /// The kinds of frames that it distinguishes.
     package enum Kind {
-        /// Whether it names a session to go on with.
+        /// `isResume`: whether the hello names a session to resume.
         case hello(isResume: Bool)
         case goodbye
         case heartbeat
@@ -15,22 +15,22 @@ package struct SessionAdmission<Frame, Session> {
     /// The server's response to a frame, or to the end of the client's side.
     package enum Step {
         case nothing
-        /// Drop it: not even a heartbeat is answered any more.
+        /// Drop the frame. Heartbeats are no longer answered either.
         case drop
         /// Decide whether to let the client in.
         case decide
-        /// The first frame is no hello: say so.
+        /// Refuse the client, because the first frame is not a hello.
         case refuse
-        /// The client is not there any more: the connection is of no use.
+        /// Give up the connection, because the client is gone.
         case leave
-        /// Tell the session.
+        /// Pass the frame to the session.
         case handOver(Session)
     }
 
     fileprivate enum Stage {
-        /// No hello has come. Can go to: deciding, over.
+        /// No hello was received. Can go to: deciding, over.
         case waiting
-        /// The client has nothing to say meanwhile but goodbye. Can go to: attached, over.
+        /// The server decides. Meanwhile the client may only send a goodbye. Can go to: attached, over.
         ///
         /// The goodbye is kept. If the hello names a session, the goodbye ends that session: so the client is let in
         /// first, even if it has left meanwhile.
@@ -43,7 +43,7 @@ package struct SessionAdmission<Frame, Session> {
 
     package init() {}
 
-    /// A frame has come.
+    /// Handles a received frame.
     package mutating func received(_ frame: Frame, _ kind: Kind) -> Step {
         switch (stage, kind) {
         case (.attached(let session), _): return .handOver(session)
@@ -56,23 +56,23 @@ package struct SessionAdmission<Frame, Session> {
         case (.deciding(let isResume, nil), .goodbye):
             stage = .deciding(isResume: isResume, goodbye: frame)
             return isResume ? .nothing : .leave
-        // Other frames are dropped: the welcome tells the client where to go on.
+        // Other frames are dropped: the welcome tells the client where to continue.
         case (.waiting, .heartbeat), (.deciding, _): return .nothing
         case (.over, _): return .drop
         }
     }
 
-    /// The client has ended its side, or the connection has failed.
+    /// Handles the end of the client's side, or a failure of the connection.
     package func inputEnded() -> Step {
         switch stage {
         case .attached(let session): .handOver(session)
-        // The session hears of the goodbye first.
+        // The session gets the goodbye first.
         case .deciding(isResume: true, goodbye: _?): .nothing
         case .waiting, .deciding, .over: .leave
         }
     }
 
-    /// The client is let in: later frames go to the session. Returns the goodbye, if one was kept; nil when the
+    /// Lets the client in: later frames go to the session. Returns the goodbye, if one was kept; nil when the
     /// connection is over.
     package mutating func attach(to session: Session) -> [Frame]? {
         guard case .deciding(_, let goodbye) = stage else { return nil }

@@ -1,9 +1,9 @@
-/// A session, as a client claims it.
+/// A client's claim to a session.
 package struct SessionClaim: Sendable, Equatable {
     package let credentials: SessionCredentials
-    /// That of the hello: of two claims the higher one counts.
+    /// The attempt number of the hello: of two claims the higher one counts.
     package let attempt: UInt64
-    /// The client's identity, as the server has checked it; nil: it has none.
+    /// The client's identity, as the server has checked it; nil if it has none.
     package let subject: String?
 
     package init(credentials: SessionCredentials, attempt: UInt64, subject: String?) {
@@ -13,13 +13,13 @@ package struct SessionClaim: Sendable, Equatable {
 
 /// The result of a search for a session at the other servers.
 package enum SessionFinding: Sendable, Equatable {
-    /// Nobody has it.
+    /// No server has the session.
     case nothing
-    /// It is on its way here, and over everywhere else.
+    /// The session is on its way here, and over everywhere else.
     case snapshot(SessionSnapshot)
-    /// A newer connection has it.
+    /// A newer connection has the session.
     case stale
-    /// Another server has it, and cannot give it away now.
+    /// Another server has the session, and cannot hand it over now.
     case notNow
 }
 
@@ -27,14 +27,14 @@ extension SessionFinding {
     var snapshot: SessionSnapshot? { if case .snapshot(let snapshot) = self { snapshot } else { nil } }
 }
 
-/// The answer of a server that is asked for a session.
+/// The answer of a server to a request for a session.
 package enum SessionHandOver: Sendable, Equatable {
-    /// It is over here, and parked.
+    /// The session is over here, and parked.
     case parked
-    /// It is not here, or not this client's.
+    /// The session is not here, or does not belong to this client.
     case unknown
-    /// A newer connection has it.
+    /// A newer connection has the session.
     case stale
-    /// Something of it goes on here, and does not end soon.
+    /// Work of the session goes on here, and does not end soon.
     case busy
 }

@@ -1,31 +1,31 @@
 package import LifelineCore
 
-/// Why a session is over.
+/// The reason for the end of a session.
 package enum SessionEndReason: Sendable {
-    /// This side has closed it, and everything was done.
+    /// This side has closed the session after all work was done.
     case closed
-    /// This side has ended it, whatever was left to do.
+    /// This side has ended the session with work left.
     case abandoned
-    /// A server's: the client did not come back in time.
+    /// On a server: the client did not come back in time.
     case expired
-    /// A server's: the server was full, and the client had made no use of the session.
+    /// On a server: the server was full, and the client had made no use of the session.
     case madeWay
-    /// A server's: the client has begun another session, and says by its store that it is the same one.
+    /// On a server: the client has begun another session. Its store shows that it is the same client.
     case begunAgain
-    /// What is in the store cannot be read.
+    /// The content of the store cannot be read.
     case storeDamaged(StoreError)
-    /// A server's: it goes on at another server.
+    /// On a server: the session goes on at another server.
     case moved
-    /// A server's: the server has shut down. The peer is not told.
+    /// On a server: the server has shut down. The peer is not told.
     case shutDown
-    /// A client's: no server would take its hello, for this reason.
+    /// On a client: no server would accept its hello, for this reason.
     case misconfigured(ConnectionError)
-    /// A server's: the client broke the rules.
+    /// On a server: the client broke the rules.
     case violated(SessionViolation)
-    /// The peer has said that the session is over.
+    /// The peer has ended the session.
     case saidByPeer(SessionGoodbye)
 
-    /// Whether the session ended against the will of this side.
+    /// Whether the session ended without a request of this side.
     package var isFailure: Bool {
         switch self {
         case .closed, .abandoned, .moved, .shutDown: false
@@ -36,7 +36,7 @@ package enum SessionEndReason: Sendable {
 
     var isShutDown: Bool { if case .shutDown = self { true } else { false } }
 
-    /// Whether this side dropped what was left to do: handlers of pushes that came in are cancelled, too.
+    /// Whether this side dropped the remaining work: then handlers of received pushes are cancelled, too.
     package var dropsWork: Bool {
         switch self {
         case .abandoned, .expired, .madeWay, .begunAgain, .shutDown: true
@@ -44,7 +44,7 @@ package enum SessionEndReason: Sendable {
         }
     }
 
-    /// What the peer is told; nil: nothing.
+    /// Returns the goodbye for the peer; nil if the peer is not told.
     func goodbye(from role: SessionRole) -> SessionGoodbye? {
         switch self {
         case .closed, .misconfigured, .storeDamaged: SessionGoodbye(.closed)
@@ -58,9 +58,9 @@ package enum SessionEndReason: Sendable {
     }
 }
 
-/// Why a client lost its session: the next connection begins a new one.
+/// The reason for which a client lost its session. The next connection begins a new one.
 package enum SessionLoss: Sendable {
-    /// The server does not know the session any more.
+    /// The server no longer knows the session.
     case forgotten
     /// The server broke the rules.
     case violated(SessionViolation)
@@ -68,21 +68,21 @@ package enum SessionLoss: Sendable {
     case accused(SessionGoodbye)
 }
 
-/// What to do with a connection.
+/// How to end a connection.
 package enum SessionClosing: Sendable, Hashable {
     /// Close it in order.
     case inOrder
-    /// End this side of it once everything that was offered is written, whether or not there was room for that. Closing
-    /// it later does not take that back. The peer ends its own side; if it does not in time, another action says so.
+    /// End this side once everything that was offered is written, even without room. A later close does not undo that.
+    /// The peer ends its own side; if it does not in time, another action follows.
     case endSending
     /// Cut it: the server has not welcomed this client in time.
     case abortNotWelcomed
-    /// Cut it: the peer broke the rules, in the way that the text says.
+    /// Cut it: the peer broke the rules, as the text describes.
     case abortViolated(String)
     /// A client's session has ended: the owner of its connections closes this one, and makes no other.
     case byOwner
 
-    /// Whether what was offered before may be lost, though there was room for it.
+    /// Whether bytes offered before may be lost, even if there was room for them.
     var isCut: Bool {
         switch self {
         case .abortNotWelcomed, .abortViolated: true

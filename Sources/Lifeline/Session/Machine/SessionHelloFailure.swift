@@ -1,17 +1,17 @@
-/// Why a connection leads to no session.
+/// The reason why a connection leads to no session.
 package enum SessionHelloFailure: Error, Hashable {
-    /// The client left, or the server ends: nobody is told anything.
+    /// The client left, or the server ends. The client is not told.
     case ended
-    /// The client said something else than hello.
+    /// The client's first frame was not a hello.
     case violation(String)
-    /// The server does not want the client, for this reason.
+    /// The server refuses the client, for this reason.
     case refused(String)
-    /// The server could not find out whether it wants the client.
+    /// The server could not decide whether to let the client in.
     case undecided
 
-    /// Makes the failure that an error stands for, which was thrown while a client waited to be let in.
+    /// Makes the failure for an error that was thrown while a client waited to be let in.
     ///
-    /// - Parameter isCancelled: whether the task in which it was thrown is cancelled, which is so when the server ends.
+    /// - Parameter isCancelled: whether the task in which it was thrown is cancelled, as it is when the server ends.
     package init(_ error: any Error, isCancelled: Bool) {
         switch error {
         case let failure as SessionHelloFailure: self = failure

@@ -1,84 +1,84 @@
 package import LifelineCore
 
-/// Which end of a session it is.
+/// The two ends of a session.
 package enum SessionRole: Sendable {
-    /// Opens connections; goes on with a new session where the old one is lost.
+    /// Opens connections; begins a new session when the old one is lost.
     case client
-    /// Is opened; ends with its session.
+    /// Accepts connections; ends with its session.
     case server
 }
 
-/// How a session stands: whether it takes new work, what becomes of its connections, and why it is over. Nothing of
-/// this is stored anywhere else.
+/// The state of a session: whether it takes new work, the phase of its connection, and why it is over. No other type
+/// stores any of this.
 ///
-/// It is the part of the machine that knows no messages: the machine says what happens, and whether something is
-/// left to do.
+/// It is the part of the machine that does not deal with messages: the machine tells it what happens, and whether work
+/// is left.
 package struct SessionLife: Sendable {
-    /// Whether there is work.
+    /// Whether the session takes new work.
     package enum Stage: Sendable {
         /// Can go to: moving, closing, ended.
         case active
-        /// Nothing comes in any more; goes to another server when nothing of it runs here. Can go to: active, closing,
-        /// ended.
+        /// Receives nothing more, and goes to another server when none of its work runs here. Can go to: active,
+        /// closing, ended.
         ///
         /// - Parameters:
-        ///   - cancelling: when handlers of requests are cancelled; nil: they are.
-        ///   - deadline: when the session stays here after all.
+        ///   - cancelling: the time at which handlers of requests are cancelled; nil once they are.
+        ///   - deadline: the time from which on the session stays here after all.
         case moving(cancelling: MonotonicTime?, deadline: MonotonicTime)
-        /// Takes no new work; ends when everything is done, or at the deadline. Can go to: ended.
+        /// Takes no new work, and ends when everything is done, or at the deadline. Can go to: ended.
         case closing(deadline: MonotonicTime?)
-        /// Can go to: nothing.
+        /// Can go to: no other stage.
         indirect case ended(SessionEndReason)
     }
 
-    /// The present connection. A newer one takes its place in any state.
+    /// The present connection. A newer one replaces it in any state.
     package enum ConnectionPhase: Sendable {
-        /// There is none. Can go to: opening (client), open (server).
+        /// There is no connection. Can go to: opening (client), open (server).
         case none
-        /// A client has said hello. Can go to: open, closing, closed, none.
+        /// A client has sent its hello. Can go to: open, closing, closed, none.
         case opening(deadline: MonotonicTime)
-        /// Messages go to and fro. Can go to: leaving, left, closing, none.
+        /// Messages go both ways. Can go to: leaving, left, closing, none.
         case open
-        /// The peer goes away, and nothing is begun there. Can go to: left, closing, none.
+        /// The peer goes away, so no new work begins there. Can go to: left, closing, none.
         case leaving
-        /// Nothing more is sent: a client has left a server that goes away, or the connection has refused a frame. What
-        /// comes in counts nevertheless. Can go to: closing, none.
+        /// Nothing more is sent: a client has left a server that goes away, or the connection has refused a frame.
+        /// Received frames still count. Can go to: closing, none.
         case left
-        /// What comes in counts for nothing. The connection is closed when what is left to say was offered. Can go to:
-        /// closed, none.
+        /// Received frames no longer count. The connection is closed once the remaining control frames were offered.
+        /// Can go to: closed, none.
         indirect case closing(SessionClosing, saysGoodbye: Bool)
-        /// The driver was told to close it, or it has failed; it is about to be gone. Can go to: none.
+        /// The driver was told to close it, or it has failed, and will report its end. Can go to: none.
         case closed
     }
 
-    /// Whether the peer is told that this side goes away.
+    /// Whether, and when, the peer is told that this side goes away.
     package enum Drain: Sendable {
         /// Not now. Can go to: waiting.
         case none
         /// The peer is told when nothing waits to be sent, or at the deadline. Can go to: said; none, with the session.
         case waiting(pause: Duration, deadline: MonotonicTime)
-        /// Can go to: waiting, with the connection on which it was said, so that the next one hears of it, too; none,
-        /// with the session.
+        /// The peer was told. Can go to: waiting, when the connection ends, so that the peer is told on the next one,
+        /// too; none, with the session.
         case said(pause: Duration, deadline: MonotonicTime)
     }
 
-    /// A connection that carries no session any more: its peer was told so, and has until then to end its side.
+    /// A connection that no longer carries a session. Its peer was told so, and has until the deadline to end its side.
     private struct Parting {
         let deadline: MonotonicTime
-        /// What follows if it does not.
+        /// How to close the connection otherwise.
         let closing: SessionClosing
     }
 
     package private(set) var stage = Stage.active
     package internal(set) var connection = ConnectionPhase.none
-    /// The number of the present connection; where there is none, of the last one. A server's are claims: of two
-    /// connections that want the session, the one with the higher number has it.
+    /// The number of the present connection, or of the last one. On a server the numbers are claims: of two connections
+    /// that want the session, the one with the higher number gets it.
     package private(set) var connectionID: UInt64 = 0
     package private(set) var drain = Drain.none
-    /// By their numbers, which ascend, as do their deadlines.
+    /// The connections by their numbers, which ascend, as do their deadlines.
     private var parting = SparseQueue<Parting>()
 
-    /// Why the session is over; nil while it is not.
+    /// The reason for the end of the session; nil while it goes on.
     var endReason: SessionEndReason? { if case .ended(let end) = stage { end } else { nil } }
 
     var isOver: Bool { if case .ended = stage { true } else { false } }
@@ -102,7 +102,7 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Whether what comes in over a connection counts.
+    /// Whether frames received over a connection count.
     @inline(__always)
     func hears(_ id: UInt64) -> Bool {
         guard id == connectionID else { return false }
@@ -112,7 +112,7 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Whether a connection is the present one, and is about to be closed by this side.
+    /// Whether a connection is the present one, and this side is about to close it.
     func isGivenUp(_ id: UInt64) -> Bool {
         guard id == connectionID else { return false }
         return switch connection {
@@ -121,18 +121,18 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Whether nothing counts any more that comes in over a connection, but for the end of the session. A connection
-    /// with a higher number than the present one's is not reported yet, or was refused.
+    /// Whether frames received over a connection no longer count, except for the end of the session. A connection with
+    /// a higher number than the present one is not reported yet, or was refused.
     func isDone(with id: UInt64) -> Bool { id <= connectionID && !hears(id) }
 
-    /// Whether the session is active, over a connection that neither side leaves.
+    /// Whether the session is active, over a connection that neither side is leaving.
     @inline(__always)
     var isSteady: Bool {
         guard case .open = connection, case .active = stage, case .none = drain else { return false }
         return true
     }
 
-    /// When `timerFired` is to be called.
+    /// The time at which to call `timerFired`.
     @inline(__always)
     package var nextDeadline: MonotonicTime? {
         var deadline = parting.isEmpty ? nil : parting.readFirst { $0.deadline }
@@ -148,7 +148,7 @@ package struct SessionLife: Sendable {
 
     // MARK: The session
 
-    /// Takes no new work. Of two deadlines the earlier one counts.
+    /// Stops taking new work. Of two deadlines the earlier one counts.
     mutating func close(by deadline: MonotonicTime?) {
         switch stage {
         case .active, .moving: stage = .closing(deadline: deadline)
@@ -157,8 +157,8 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Has the session go to another server. Of two deadlines the earlier one counts. Returns false where it is closing
-    /// or over.
+    /// Starts moving the session to another server. Of two deadlines the earlier one counts. Returns false when it is
+    /// closing or over.
     mutating func move(cancelling: MonotonicTime, by deadline: MonotonicTime) -> Bool {
         switch stage {
         case .active:
@@ -174,7 +174,7 @@ package struct SessionLife: Sendable {
         return true
     }
 
-    /// Returns whether handlers of requests are to be cancelled now.
+    /// Returns whether to cancel handlers of requests now.
     mutating func moveTimerFired(now: MonotonicTime) -> Bool {
         guard case .moving(let cancelling, let deadline) = stage else { return false }
         guard now < deadline else {
@@ -196,8 +196,8 @@ package struct SessionLife: Sendable {
         drain = .none
     }
 
-    /// Tells the peer that this side goes away, on every connection that the session has from now on, once on each. Of
-    /// two deadlines the earlier one counts.
+    /// Makes this side tell the peer that it goes away, once on every connection from now on. Of two deadlines the
+    /// earlier one counts.
     mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         if isOver { return }
         switch drain {
@@ -207,7 +207,7 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// The goodbye of a server that goes away, once on each connection.
+    /// Returns the goodbye of a server that goes away, once for each connection.
     ///
     /// - Parameter isIdle: whether nothing waits to be sent.
     mutating func takeDrain(isIdle: Bool, now: MonotonicTime) -> SessionGoodbye? {
@@ -218,28 +218,28 @@ package struct SessionLife: Sendable {
 
     // MARK: Connections
 
-    /// Gives the session to a connection. Returns false when a newer one has claimed it before.
+    /// Gives the session to a connection. Returns false when a newer one has already claimed it.
     mutating func claim(_ id: UInt64) -> Bool {
         guard id > connectionID else { return false }
         connectionID = id
         return true
     }
 
-    /// The present connection is gone, or another one takes its place.
+    /// Notes that the present connection has ended, or is replaced.
     mutating func lost() {
         connection = .none
         if case .said(let pause, let deadline) = drain { drain = .waiting(pause: pause, deadline: deadline) }
     }
 
-    /// A connection is gone. Returns whether it was the present one.
+    /// Notes the end of a connection. Returns whether it was the present one.
     mutating func disconnected(_ id: UInt64) -> Bool {
         parting.remove(id)
         if case .none = connection { return false }
         return id == connectionID
     }
 
-    /// Another connection has taken the place of the present one, whose peer is told. Returns what to do with the
-    /// latter.
+    /// Replaces the present connection by another one; the peer of the old one is told. Returns what to do with the old
+    /// one.
     mutating func replace(_ id: UInt64, goodbyeDeadline: MonotonicTime) -> SessionClosing? {
         switch connection {
         case .none, .closed: return nil
@@ -248,12 +248,12 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// The peer goes away.
+    /// Notes that the peer goes away.
     mutating func peerLeaves() {
         if case .open = connection { connection = .leaving }
     }
 
-    /// The present connection has refused a frame.
+    /// Notes that the present connection has refused a frame.
     mutating func sendingFailed() -> SessionClosing? {
         switch connection {
         case .none, .left, .closed: return nil
@@ -269,12 +269,12 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Everything that there was to send was offered. Returns what to do with the present connection.
+    /// Notes that everything to send was offered. Returns what to do with the present connection.
     ///
     /// - Parameters:
-    ///   - hasRoom: whether the connection has taken all of it. What waits for room is written only if its side is
-    ///     ended; and a connection that is cut at once may take its goodbye with it.
-    ///   - isIdle: whether nothing is under way on it.
+    ///   - hasRoom: whether the connection has taken all of it. Frames that wait for room are written only if this side
+    ///     ends in order. A connection that is cut at once may lose its goodbye.
+    ///   - isIdle: whether no work is under way on it.
     mutating func offered(
         hasRoom: Bool,
         isIdle: Bool,
@@ -299,7 +299,7 @@ package struct SessionLife: Sendable {
         return .endSending
     }
 
-    /// A connection whose peer has not ended its side in time, and what to do with it.
+    /// Returns a connection whose peer has not ended its side in time, and what to do with it.
     mutating func takeOverdue(now: MonotonicTime) -> (UInt64, SessionClosing)? {
         guard let (id, first) = parting.first, first.deadline <= now else { return nil }
         parting.remove(id)

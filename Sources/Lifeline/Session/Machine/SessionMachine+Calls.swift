@@ -2,16 +2,16 @@ package import LifelineCore
 
 // Requests and their responses, of both sides.
 extension SessionMachine {
-    /// Asks for a response.
+    /// Makes a request.
     ///
     /// - Parameters:
     ///   - hasParts: whether this side's messages follow in parts; then the content has no payload.
-    ///   - deadline: until when the asker waits; nil: as long as it takes.
-    ///   - asker: comes back with what becomes of it.
-    /// - Returns: Its number, with which it can be cancelled.
-    /// - Throws: `RequestError` `tooManyInFlight` by their count, by what has no room, or by cancellations that the
-    ///   peer does not acknowledge; `messageRefused` when the peer takes no frame that is long enough, or the name is
-    ///   none; `notSent` when the session has ended or is about to.
+    ///   - deadline: the time until which the caller waits; nil for no limit.
+    ///   - asker: is returned with the outcome of the request.
+    /// - Returns: The number with which the request can be cancelled.
+    /// - Throws: `RequestError` `tooManyInFlight` when there are too many requests, too many bytes without room, or too
+    ///   many unacknowledged cancellations; `messageRefused` when the request is too long for the peer, or the method
+    ///   name is invalid; `notSent` when the session has ended or is about to.
     package mutating func request(
         _ method: String,
         _ content: Content,
@@ -26,7 +26,7 @@ extension SessionMachine {
         guard requests.count < limit else { throw .tooManyInFlight(limit: limit) }
         guard urgent.keptSize.frameCount < Self.urgentFrameLimit / 2 else { throw .tooManyCancelled }
         let cost = content.byteCount + SessionSize.frameOverhead
-        // Those that have no room may be as much as is kept once more.
+        // Requests without room may take as many bytes again as may be kept.
         guard hasRoom(for: cost, besides: options.outboundLimit.byteCount), mayKeep(cost) else {
             throw .tooManyWithoutRoom
         }
@@ -64,10 +64,10 @@ extension SessionMachine {
         return id
     }
 
-    /// Brings a request that waited into the log.
+    /// Moves a request that waited into the log.
     mutating func logRequest(_ message: WaitingMessage, now: MonotonicTime) {
         guard let id = requests.id(serial: message.serial) else { return }
-        // Its name may have to be said first.
+        // The method's name may have to be sent first.
         _ = methodNumber(message.method)
         let place = ordinary.next
         requests.update(id) { $0.place = place }
@@ -106,12 +106,13 @@ extension SessionMachine {
         appendOrdinary(frame, tag: OutboundLog.Tag(.request))
     }
 
-    /// The time that a request that is sent now has left. What is over has a millisecond, as 0 stands for no limit.
+    /// Returns the remaining time of a request that is sent now. An expired one has a millisecond, because 0 means no
+    /// limit.
     static func timeout(until deadline: MonotonicTime, now: MonotonicTime) -> UInt32 {
         UInt32(clamping: deadline.timeoutMilliseconds(now: now))
     }
 
-    /// The asker does not wait any more. Returns whether the request had not ended.
+    /// Cancels a request for its caller. Returns whether the request had not ended.
     package mutating func cancelRequest(_ id: RequestID, now: MonotonicTime, into actions: inout [Action]) -> Bool {
         guard let request = requests.cancelled(id) else { return false }
         giveUp(RequestTable<OwnRequest>.serial(of: id), request, into: &actions)
@@ -120,7 +121,7 @@ extension SessionMachine {
         return true
     }
 
-    /// Lets the peer know that a request of this side's is over, if it may know of it at all.
+    /// Tells the peer that a request of this side is over, if the peer may have seen it.
     mutating func giveUp(_ serial: UInt32, _ request: OwnRequest, into actions: inout [Action]) {
         let hasParts = ownStreams[serial]?.send != nil
         endOwnStream(serial, into: &actions)
@@ -135,7 +136,7 @@ extension SessionMachine {
         }
     }
 
-    /// A request of this side's has ended: parts of it that wait end with it. Those who sent them hear it.
+    /// Ends the parts of a request of this side that has ended, and tells their senders.
     mutating func endOwnStream(_ serial: UInt32, into actions: inout [Action]) {
         guard !ownStreams.isEmpty, ownStreams.removeValue(forKey: serial) != nil, !waiting.isEmpty else { return }
         for message in waiting.removeAll(of: .requestParts(serial: serial)) {
@@ -144,7 +145,7 @@ extension SessionMachine {
         }
     }
 
-    /// The parts of a request that is not sent are not sent either.
+    /// Replaces the parts of a request that is not sent by blanks.
     private mutating func blankParts(of serial: UInt32, from place: UInt64, into actions: inout [Action]) {
         var places: [UInt64] = []
         ordinary.forEachUnsent(from: place) { place, tag, frame in
@@ -162,7 +163,7 @@ extension SessionMachine {
         }
     }
 
-    /// The kind and the fields of a frame of this side's log, its length in front.
+    /// Parses a frame of this side's log, which begins with its length.
     static func parsed(_ frame: UnsafeRawBufferPointer) -> (FrameKind, InboundMessage)? {
         guard case .value(_, let length) = Varint.decode(frame),
             let inner = try? InboundFrame(parsing: UnsafeRawBufferPointer(rebasing: frame[length...])),
@@ -173,16 +174,16 @@ extension SessionMachine {
 
     // MARK: Responses
 
-    /// The fate of an offered response.
+    /// The result of offering a response.
     package enum ResponseOffer: Equatable, Sendable {
         case accepted
-        /// The peer does not wait for it any more.
+        /// The peer no longer waits for it.
         case notWaitedFor
         /// It cannot be sent: respond with this refusal.
         case refused(RequestRefusal)
     }
 
-    /// Responds to a request of the peer's. It counts as running until this was called once without being refused.
+    /// Responds to a request of the peer. The request counts as running until a response was not refused.
     package mutating func respond(
         to request: IncomingRequest,
         _ content: Content,
@@ -195,7 +196,7 @@ extension SessionMachine {
         if !life.isOver, let refusal = refusal(ofResponse: content), running.isWaitedFor(request) {
             return .refused(refusal)
         }
-        // A handler may outlive its session, and counts until it is done.
+        // A handler may outlive its session, and counts as running until it is done.
         guard let entry = running.end(request), !life.isOver else { return .notWaitedFor }
         guard !entry.isCancelled else {
             endIfDone(now: now, into: &actions)
@@ -218,16 +219,16 @@ extension SessionMachine {
         return .accepted
     }
 
-    /// Whether a request of this side's has not ended.
+    /// Whether a request of this side has not ended.
     package func isWaiting(for request: RequestID) -> Bool { requests.waiter(of: request) != nil }
 
-    /// Whether the peer waits for the response to a request of its own.
+    /// Whether the peer waits for the response to its request.
     package func isWaitedFor(_ request: IncomingRequest) -> Bool {
         running.isWaitedFor(request) || running.durableCall(request) != nil
     }
 
-    /// Why a response cannot be sent; nil when it can: a peer that asks for much and reads nothing must not take all
-    /// memory.
+    /// Returns the reason why a response cannot be sent; nil when it can. A peer that makes many requests and reads
+    /// nothing must not use up the memory.
     private func refusal(ofResponse content: Content) -> RequestRefusal? {
         if limit(for: content.byteCount) != nil { return .responseTooLarge }
         // A status always has room, so that every request ends.
@@ -240,7 +241,7 @@ extension SessionMachine {
         return mayKeep(content.byteCount + SessionSize.frameOverhead) ? nil : .serverMemory
     }
 
-    /// A request of the peer's has ended here: parts of its response that wait are dropped.
+    /// Drops the waiting parts of a response, because the peer's request has ended here.
     mutating func endPeerStream(_ serial: UInt32, into actions: inout [Action]) {
         guard !peerStreams.isEmpty, let stream = peerStreams.removeValue(forKey: serial), !waiting.isEmpty else {
             return
@@ -251,9 +252,9 @@ extension SessionMachine {
         }
     }
 
-    // MARK: What was consumed
+    // MARK: Processed messages
 
-    /// Pushes or parts that came in were processed.
+    /// Notes that received pushes or parts were processed.
     package mutating func finish(_ receipt: Receipt, now: MonotonicTime) {
         guard receipt.session == session else {
             finishDurable(receipt, now: now)
@@ -277,18 +278,18 @@ extension SessionMachine {
         }
     }
 
-    /// Gives the credit of pushes back.
+    /// Returns the credit of pushes to the peer.
     mutating func consumePush(_ method: UInt32, cost: Int) {
         guard cost > 0, peerPushCredits[Int(method) - 1].consume(cost) != nil else { return }
         tellCredit(.method(method))
     }
 
-    /// Has the peer told of a credit.
+    /// Schedules a credit to be told to the peer.
     mutating func tellCredit(_ target: CreditGrant.Target) {
         if isCreditDue.insert(target).inserted { dueCredits.append(target) }
     }
 
-    /// The sum of a credit to tell the peer; nil where its request has ended.
+    /// Returns the sum of a credit to tell the peer; nil when its request has ended.
     func creditToTell(_ target: CreditGrant.Target) -> UInt64? {
         switch target {
         case .method(let number): peerPushCredits[Int(number) - 1].told

@@ -1,8 +1,8 @@
 package import LifelineCore
 
-// Durable messages: how they come from the store into the lane, and how the store learns which were processed.
+// Durable messages: their way from the store into the lane, and the record of processed ones in the store.
 extension SessionMachine {
-    /// What a session with a store has beside the others.
+    /// The additional state of a session with a store.
     package struct Durability: Sendable {
         /// How long the store is left alone after it has failed: 1 s.
         static var retryDelay: Duration { .seconds(1) }
@@ -12,19 +12,20 @@ extension SessionMachine {
         /// This side's calls that wait for their replies.
         var calls = OwnDurableCalls()
         var inbound: DurableInbound
-        /// The peer's store; nil where it has none: then it cannot know after a restart what it has processed.
+        /// The peer's store; nil if it has none: then it cannot know after a restart which messages it has processed.
         var peer: SessionStoreID?
-        /// The groups that the present commit removes; nil: there is none.
+        /// The groups that the present commit removes; nil when there is none.
         var removing: [UInt64]?
-        /// Until when the store is left alone.
+        /// The time until which the store is left alone.
         var retryDeadline: MonotonicTime?
-        /// When there may be room for stored messages again, in a server whose sessions keep all that they may.
+        /// The time at which there may be room for stored messages again, in a server whose sessions keep as much as
+        /// they may.
         var roomDeadline: MonotonicTime?
-        /// Whether nobody waits for the store any more when it fails: the process is about to end.
+        /// Whether a failing store is given up, because the process is about to end.
         var givesUp = false
 
         /// - Parameters:
-        ///   - byteLimit: how many bytes of messages the store may have before senders wait.
+        ///   - byteLimit: the number of bytes in the store from which on senders wait.
         /// - Throws: `damaged`.
         package init(_ id: SessionStoreID, _ content: SessionStoreContent, byteLimit: Int) throws(StoreError) {
             self.id = id
@@ -39,22 +40,22 @@ extension SessionMachine {
             }
         }
 
-        /// The number of the last reply that an earlier process has left to be stored as a message; 0: there is none.
+        /// The number of the last reply that an earlier process has left to store as a message; 0 if there is none.
         fileprivate var lastReply: UInt64 = 0
 
-        /// What the peer is told at an opening.
+        /// The part of an opening about this side's store.
         var opening: StoreOpening { StoreOpening(id: id, floor: outbox.floor) }
     }
 
-    /// Something to do with the store.
+    /// A task for the store.
     package enum StoreWork: Sendable, Equatable {
-        /// Make these changes, and say `committed` or `commitFailed`.
+        /// Make these changes, and call `committed` or `commitFailed`.
         case commit(SessionStoreChanges)
-        /// Read groups from a number on, and say `read` or `readingFailed`.
+        /// Read groups from a number on, and call `read` or `readingFailed`.
         case read(from: UInt64)
     }
 
-    /// The store is open. Only once, and before the first connection.
+    /// Notes that the store is open. Called once, and before the first connection.
     package mutating func opened(_ durability: Durability) {
         precondition(self.durability == nil && !life.isOver)
         self.durability = durability
@@ -64,7 +65,7 @@ extension SessionMachine {
 
     package var isDurable: Bool { durability != nil }
 
-    /// Whether the store knows all that was processed, and nothing is being stored.
+    /// Whether everything that was processed is recorded in the store, and nothing is being stored.
     package var isStored: Bool {
         durability.map { $0.removing == nil && $0.inbound.isStored && !$0.outbox.hasUnstoredReplies } ?? true
     }
@@ -72,8 +73,8 @@ extension SessionMachine {
     /// Sends a durable push. Its sender waits until it is stored.
     ///
     /// - Parameters:
-    ///   - deadline: until when it is worth sending; nil: for ever.
-    ///   - isObserved: whether to tell when it was processed.
+    ///   - deadline: the end of its time to live; nil for none.
+    ///   - isObserved: whether to report when it was processed.
     package mutating func pushDurable(
         _ method: String,
         _ content: Content,
@@ -89,7 +90,7 @@ extension SessionMachine {
         )
     }
 
-    /// Has a message of this side's stored.
+    /// Stores a message of this side.
     mutating func store(
         _ method: String,
         fields: [UInt8],
@@ -118,7 +119,7 @@ extension SessionMachine {
 
     // MARK: From the store into the lane
 
-    /// How many bytes the next message has that may go into the lane now; nil: there is none.
+    /// The number of bytes of the next message that may go into the lane now; nil if there is none.
     package var nextStoredByteCount: Int? {
         guard !life.isOver, waiting.durableByteCount < Outbox.pageByteCount, durability?.roomDeadline == nil else {
             return nil
@@ -126,7 +127,7 @@ extension SessionMachine {
         return durability?.outbox.firstReady.map { $0.fields.count + Self.durableFieldLength + $0.payload.count }
     }
 
-    /// Brings the next stored message into the lane, or has it wait there. Returns false where there is none, or the
+    /// Moves the next stored message into the lane, or lets it wait there. Returns false when there is none, or the
     /// session may not keep more.
     package mutating func sendStored(now: MonotonicTime, into actions: inout [Action]) -> Bool {
         guard let byteCount = nextStoredByteCount else { return false }
@@ -164,32 +165,33 @@ extension SessionMachine {
         return message
     }
 
-    /// Brings a stored message into the log where it need not wait. Returns false where it has to.
+    /// Moves a stored message into the log if it need not wait. Returns false if it has to.
     private mutating func logAtOnce(_ message: WaitingMessage, now: MonotonicTime) -> Bool {
         !waiting.isWaiting(in: message.scope) && !waiting.hasReady && !isHeld(message.scope, serial: 0)
             && hasRoom(for: message.cost + Self.detailsOverhead) && methodNumber(message.method) != nil
             && log(message, now: now)
     }
 
-    /// A durable message is processed, or given up: the store needs it no more.
+    /// Notes that a durable message is processed, or given up: the store no longer needs it.
     ///
     /// - Parameter isLeftOut: whether it is given up.
     mutating func finishedDurable(_ number: UInt64, isLeftOut: Bool = false, now: MonotonicTime) {
         if number != 0 { durability?.outbox.finished(number, isLeftOut: isLeftOut, now: now) }
     }
 
-    /// Ends stored messages that no lane has, and those that wait to be stored, whose time to live is over.
+    /// Ends expired messages that are stored and in no lane, or wait to be stored.
     mutating func expireStored(now: MonotonicTime, into actions: inout [Action]) {
         while let stored = durability?.outbox.takeExpired(now: now) {
             var message = waitingMessage(of: stored)
-            // Its sender waits until it is stored.
+            // The sender waits until the message is stored.
             if stored.number == 0 { actions.append(.accepted(number: stored.waiter)) }
             message.isAwaited = false
             tellEnd(message, message.mayHaveCome ? .inDoubt : .expired, into: &actions)
         }
     }
 
-    /// The session is over: what the store does not have is not kept. Tells the senders and callers of stored messages.
+    /// Gives up messages that are not stored, because the session is over. Informs the senders and callers of stored
+    /// messages.
     mutating func giveUpUnstored(into actions: inout [Action]) {
         for message in durability?.outbox.withdrawAll() ?? [] {
             actions.append(.messageEnded(number: message.waiter, .unsent))
@@ -201,15 +203,15 @@ extension SessionMachine {
         for asker in durability?.calls.removeStored() ?? [] { actions.append(.durableCallEnded(asker, .kept)) }
     }
 
-    /// There may be room for stored messages, and for the peer's calls.
+    /// Checks for room for stored messages, and for the peer's calls.
     mutating func roomTimerFired(now: MonotonicTime) {
         if let deadline = durability?.roomDeadline, deadline <= now { durability?.roomDeadline = nil }
         if let deadline = heldCalls.deadline, deadline <= now { heldCalls.deadline = nil }
     }
 
-    // MARK: What the store is to do
+    // MARK: Tasks for the store
 
-    /// The next thing for the store; nil: nothing. There may be two under way, of different kinds.
+    /// Returns the next task for the store, if any. Two of different kinds may be under way.
     package mutating func takeStoreWork(_ time: StoreTime) -> StoreWork? {
         guard durability != nil else { return nil }
         let now = time.now
@@ -220,7 +222,7 @@ extension SessionMachine {
         if !life.isOver, let number = durability?.outbox.takeReading() { return .read(from: number) }
         guard durability?.removing == nil else { return nil }
         var changes = SessionStoreChanges()
-        // Of one that is over, only replies of handlers that have gone on.
+        // After the end of the session, only replies of handlers that went on are left.
         let isOver = life.isOver
         changes.added = durability?.outbox.takeGroup(isLast: isOver, time)
         if durability?.inbound.hasUnstored(isOver: isOver) == true || changes.added != nil {
@@ -237,11 +239,11 @@ extension SessionMachine {
         return .commit(changes)
     }
 
-    /// All changes of the last commit are safe.
+    /// Notes that all changes of the last commit are stored.
     package mutating func committed(now: MonotonicTime, into actions: inout [Action]) {
         durability?.removing = nil
         heldCalls.deadline = nil
-        // Nobody waits for replies.
+        // No sender waits for replies to be stored.
         for message in durability?.outbox.groupStored() ?? [] where message.answers == nil {
             durability?.calls.stored(message.waiter, as: message.number)
             actions.append(.accepted(number: message.waiter))
@@ -251,23 +253,23 @@ extension SessionMachine {
         }
         let stored = durability?.inbound.stored() ?? []
         for last in stored { finishStored(last, now: now) }
-        // A write was delay enough.
+        // The write was delay enough.
         if !stored.isEmpty { inbound.reportAtOnce() }
         endIfDone(now: now, into: &actions)
     }
 
-    /// A durable message is processed, and the store knows: has the peer told, and gives its credit back.
+    /// Tells the peer about a processed message that is recorded in the store, and returns its credit.
     private mutating func finishStored(_ last: DurableInbound.Last, now: MonotonicTime) {
         guard last.place.session == session else { return }
         inbound.finish(last.place.place, SessionSize(frameCount: 1, byteCount: last.cost), now: now)
         consumePush(last.method, cost: last.cost)
     }
 
-    /// None of the changes was made.
+    /// Notes that none of the changes was made.
     package mutating func commitFailed(now: MonotonicTime, into actions: inout [Action]) {
         let removing = durability?.removing.take() ?? []
         let (givesUp, isOver) = (durability?.givesUp == true, life.isOver)
-        // Of a session that is over, the next one may have the groups.
+        // After the end of the session, the next one may have the groups.
         durability?.outbox.removalFailed(isOver ? [] : removing, now: now)
         if !isOver { durability?.outbox.dateFailed() }
         for message in durability?.outbox.groupFailed() ?? [] {
@@ -285,8 +287,8 @@ extension SessionMachine {
         endIfDone(now: now, into: &actions)
     }
 
-    /// Groups were read. Returns false where they are damaged. A client's session ends then, with all that it would
-    /// send; a server's goes on without them.
+    /// Takes groups that were read. Returns false when they are damaged. Then a client's session ends, with all that it
+    /// would send; a server's goes on without them.
     package mutating func read(
         _ groups: [SessionStoreGroup],
         _ time: StoreTime,
@@ -306,7 +308,7 @@ extension SessionMachine {
         return false
     }
 
-    /// Nobody uses the store any more: what is processed from now on is not stored.
+    /// Stops using the store: messages processed from now on are not recorded.
     package mutating func closeStore() { durability = nil }
 
     package mutating func readingFailed(now: MonotonicTime) {
@@ -314,12 +316,12 @@ extension SessionMachine {
         durability?.retryDeadline = now + Durability.retryDelay
     }
 
-    /// When `takeStoreWork` has something that it did not have before, if nothing else happens.
+    /// The time at which `takeStoreWork` has a new task, if no other event happens.
     var storeDeadline: MonotonicTime? {
         guard let durability else { return nil }
         let removal = durability.removing == nil ? durability.outbox.nextDeadline : nil
         let work = durability.retryDeadline ?? removal
-        // One that is over sends nothing, and nobody waits there.
+        // After the end of the session nothing is sent, and no sender waits.
         if life.isOver { return work }
         return .earliest(
             .earliest(work, durability.roomDeadline),
@@ -329,13 +331,13 @@ extension SessionMachine {
 
     // MARK: The peer's
 
-    /// The peer has said which store it has.
+    /// Notes the peer's store from its opening.
     mutating func peerOpened(_ store: StoreOpening?) {
         durability?.peer = store?.id
         if let store { durability?.inbound.raiseFloor(of: store.id, to: store.floor) }
     }
 
-    /// A durable message has come. Returns whether it is to be handed out.
+    /// Receives a durable message. Returns whether to deliver it.
     @inline(never)
     mutating func receiveDurable(
         _ message: InboundMessage,
@@ -356,8 +358,8 @@ extension SessionMachine {
         return false
     }
 
-    /// Messages were processed: has the peer told of those that are not durable, and the store of those that are.
-    /// Returns what the first ones cost.
+    /// Notes that messages were processed: schedules the report of non-durable ones to the peer, and of durable ones to
+    /// the store. Returns the cost of the non-durable ones.
     mutating func finishPlaces(_ receipt: Receipt, now: MonotonicTime) -> Int {
         guard durability?.inbound.hasUnfinished == true else {
             let size = SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
@@ -365,7 +367,7 @@ extension SessionMachine {
             return receipt.cost
         }
         let durable = finishDurable(receipt, now: now)
-        // The receipt has the cost of all: the first of those that are left counts for what is left.
+        // The receipt has the cost of all messages: the first of the remaining ones counts for the remaining cost.
         let cost = receipt.cost - durable.values.reduce(0, +)
         var left = cost
         for place in receipt.place..<receipt.place + UInt64(receipt.count) where durable[place] == nil {
@@ -375,7 +377,7 @@ extension SessionMachine {
         return cost
     }
 
-    /// Messages were processed, perhaps of a session that was lost. Returns the places and the costs of the durable
+    /// Notes that messages were processed, perhaps of a lost session. Returns the places and the costs of the durable
     /// ones.
     @discardableResult
     mutating func finishDurable(_ receipt: Receipt, now: MonotonicTime) -> [UInt64: Int] {
@@ -393,25 +395,25 @@ extension SessionMachine {
         return durable
     }
 
-    /// The durable message that came in a session at a place, and is not processed; nil: it is not durable.
+    /// Returns the unprocessed durable message that was received in a session at a place; nil if it is not durable.
     package func durableMessage(_ session: UInt64, _ place: UInt64) -> DurableInbound.Mark? {
         durability?.inbound.message(at: DurableInbound.Place(session: session, place: place))
     }
 
-    /// The handler of a message has marked it in the store.
+    /// Notes that the handler of a message has marked it in the store.
     package mutating func marked(_ place: DurableInbound.Place) { durability?.inbound.marked(place) }
 
-    /// The bytes that a message's number and a floor take at most, as fields.
+    /// The most bytes that the fields for a message's number and a floor take.
     static var durableFieldLength: Int { 22 }
 }
 
 extension SessionMachine.Receipt {
-    /// That of the first message.
+    /// The place of the first message.
     package var durablePlace: DurableInbound.Place { DurableInbound.Place(session: session, place: place) }
 }
 
 extension WaitingMessage {
-    /// Adds the field that says that a push is durable.
+    /// Adds the field that makes a push durable.
     mutating func appendDurableField(_ number: UInt64) {
         durable = number
         FieldWriter.appendField(FrameKind.durableField, number, to: &fields)

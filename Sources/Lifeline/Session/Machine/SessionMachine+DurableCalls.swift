@@ -1,15 +1,15 @@
 package import LifelineCore
 
-// Durable calls. A durable push asks for a reply, and another push is the reply. Where the other side has a store, it
-// stores the reply together with the mark that the call is processed, and sends it as a durable push of its own: so both
-// survive, and each is processed once.
+// Durable calls. A durable push makes the call, and another push is the reply. If the other side has a store, it stores
+// the reply together with the mark that the call is processed, and sends the reply as a durable push. So both survive,
+// and each is processed once.
 extension SessionMachine {
-    /// Asks durably: the call is stored before it is sent, and both survive the process.
+    /// Makes a durable call. It is stored before it is sent; the call and its reply survive the process.
     ///
     /// - Parameters:
-    ///   - deadline: until when the asker waits; nil: as long as it takes. The call goes on after that.
-    ///   - asker: comes back with the reply, or with `durableCallEnded`.
-    /// - Returns: `waits` with the number by which `cancelDurableCall` knows it, or why it is not begun.
+    ///   - deadline: the time until which the caller waits; nil for no limit. The call goes on after that.
+    ///   - asker: is returned with the reply, or with `durableCallEnded`.
+    /// - Returns: `waits` with the number for `cancelDurableCall`, or the reason why the call does not begin.
     package mutating func callDurably(
         _ method: String,
         _ content: Content,
@@ -23,8 +23,8 @@ extension SessionMachine {
         return offer
     }
 
-    /// The asker does not wait any more. Returns whether the call had not ended. One that is stored goes on; its reply
-    /// comes with no asker.
+    /// Ends the caller's waiting. Returns whether the call had not ended. A stored call goes on; its reply comes
+    /// without a caller.
     package mutating func cancelDurableCall(
         _ number: UInt64,
         now: MonotonicTime,
@@ -36,13 +36,13 @@ extension SessionMachine {
         return true
     }
 
-    /// A call ends for its asker without a reply, where one waits.
+    /// Ends a call for its caller without a reply, if one waits.
     mutating func endCall(_ number: UInt64, _ outcome: SessionDeliveryOutcome?, into actions: inout [Action]) {
         guard let asker = durability?.calls.remove(number) else { return }
         actions.append(.durableCallEnded(asker, outcome))
     }
 
-    /// A stored message cannot be sent: where it is a call that somebody waits for, it ends.
+    /// Ends a call whose stored message cannot be sent, if a caller waits.
     mutating func endRefusedCall(_ message: WaitingMessage, into actions: inout [Action]) {
         guard message.durable != 0, let asker = durability?.calls.answered(message.durable) else { return }
         actions.append(.durableCallEnded(asker, .refused))
@@ -50,7 +50,7 @@ extension SessionMachine {
 
     mutating func callTimersFired(now: MonotonicTime, into actions: inout [Action]) {
         while let number = durability?.calls.takeDue(now: now) {
-            // One that is not stored by then is not made.
+            // A call that is not stored by then is not made.
             _ = durability?.outbox.withdraw(number)
             endCall(number, nil, into: &actions)
         }
@@ -64,7 +64,7 @@ extension SessionMachine {
         _ message: InboundMessage,
         _ receipt: Receipt
     ) throws(SessionViolation) -> Arrival? {
-        // Only clients call.
+        // Only clients make calls.
         guard message.isReply == (role == .client), message.isReply || message.durable != 0 else {
             throw .callOrReply
         }
@@ -75,18 +75,18 @@ extension SessionMachine {
         return nil
     }
 
-    /// Whether calls wait to be begun: see `beginHeldCall`.
+    /// Whether calls wait to begin: see `beginHeldCall`.
     @inline(__always)
     package var hasHeldCalls: Bool {
-        // One that is about to end begins none: they come again.
+        // A session that is about to end begins none: the calls come again.
         !heldCalls.isEmpty && heldCalls.deadline == nil && !life.isOver && !life.isClosing
     }
 
-    /// How much the session must hold before it begins one; nil when it holds enough.
+    /// The share that the session must hold before it begins a call; nil when it holds enough.
     package var lackingToBeginCall: SessionNeed? { lacking(0, handlerCount: 1) }
 
-    /// Begins to process the call that has waited longest, and calls `body` with it: answer with `respond`, or say that
-    /// it is `abandoned`. Returns false where none may begin.
+    /// Begins to process the call that has waited longest, and calls `body` with it: answer with `respond`, or call
+    /// `abandoned`. Returns false when none may begin.
     package mutating func beginHeldCall(now: MonotonicTime, _ body: (IncomingRequest, InboundMessage) -> Void) -> Bool {
         guard hasHeldCalls, let call = heldCalls.first, running.count < options.maximumRunningCount else {
             return false
@@ -110,7 +110,7 @@ extension SessionMachine {
         return true
     }
 
-    /// The durable call that a request is, as the store knows it; nil where it is none.
+    /// Returns the mark of the durable call that a request is; nil if it is not one.
     package func durableCall(
         _ request: IncomingRequest
     ) -> (mark: DurableInbound.Mark, method: String, place: DurableInbound.Place)? {
@@ -120,7 +120,7 @@ extension SessionMachine {
         return (mark, call.method, call.receipt.durablePlace)
     }
 
-    /// The handler of a durable call has stopped before it was done: the call comes again with the next session.
+    /// Notes that the handler of a durable call stopped early: the call comes again with the next session.
     package mutating func abandoned(_ request: IncomingRequest, now: MonotonicTime, into actions: inout [Action]) {
         guard running.durableCall(request) != nil else { return }
         _ = running.end(request)
@@ -169,7 +169,8 @@ extension SessionMachine {
         return .accepted
     }
 
-    /// The reply to a call as it is kept with the call's mark, for a handler that marks it itself.
+    /// Returns the reply to a call in the form that is kept with the call's mark, for a handler that marks the call
+    /// itself.
     ///
     /// - Parameter payload: the encoded message.
     package static func replyBytes(to number: UInt64, of method: String, payload: [UInt8]) -> [UInt8] {
@@ -178,7 +179,7 @@ extension SessionMachine {
         return Outbox.Message(waiter: 0, isObserved: false, method: method, fields: fields, payload: payload).replyBytes
     }
 
-    /// A stored message that is too long to be sent: where it is a reply, a status in its place.
+    /// Replaces a stored reply that is too long to send by a status. Returns other messages unchanged.
     static func shortened(_ stored: Outbox.Message) -> Outbox.Message {
         let number = stored.fields.withUnsafeBytes { bytes -> UInt64? in
             guard let message = try? InboundMessage(.push, bytes), message.isReply else { return nil }
@@ -189,7 +190,7 @@ extension SessionMachine {
         // Internal: as for a response that is too long.
         FieldWriter.statusFields(
             status: 13,
-            message: "The reply was stored, and is larger than what the client takes.",
+            message: "The reply was stored, and is larger than the client accepts.",
             details: [],
             into: &response
         )

@@ -1,10 +1,10 @@
 package import LifelineCore
 
-// How the session, what it has under way, and its connections end.
+// The end of the session, of its work, and of its connections.
 extension SessionMachine {
-    /// Takes nothing new from now on, and ends the session when everything that was accepted is processed, and every
-    /// request has ended; at the deadline at the latest. A server's session that has no connection waits for the next
-    /// one, to say so; a client makes none only for that.
+    /// Takes no new work from now on, and ends the session when everything accepted is processed and every request has
+    /// ended, at the deadline at the latest. A server's session without a connection waits for the next one, to tell
+    /// its client; a client makes no connection only for that.
     package mutating func close(by deadline: MonotonicTime? = nil, now: MonotonicTime, into actions: inout [Action]) {
         life.close(by: deadline)
         if life.isOverdue(now: now) {
@@ -14,12 +14,12 @@ extension SessionMachine {
         }
     }
 
-    /// Ends the session at once. The reason says what the peer is told, where there is a connection.
+    /// Ends the session at once. The reason decides what the peer is told, if there is a connection.
     package mutating func end(_ reason: SessionEndReason, now: MonotonicTime, into actions: inout [Action]) {
         if role == .client || reason.isShutDown { durability?.givesUp = true }
         guard !life.isOver else { return }
         if reason.isShutDown {
-            // Whatever connection there is, it is gone as far as the session goes.
+            // The session no longer uses its connection.
             life.lost()
             control = []
         }
@@ -38,28 +38,28 @@ extension SessionMachine {
         actions.append(.ended(reason))
     }
 
-    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be
-    /// sent, and at the deadline at the latest. The peer leaves when it has nothing more to do here. One that comes
-    /// back to this side nevertheless is told again. Only a server goes away.
+    /// Tells the peer that this side goes away, and asks it to come back after a pause: once nothing waits to be sent,
+    /// and at the deadline at the latest. The peer leaves when it has no more work here. A peer that comes back to this
+    /// side nevertheless is told again. Only a server goes away.
     package mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         precondition(role == .server)
         life.drain(pause: pause, by: deadline)
     }
 
-    /// Has the present connection closed, once the goodbye of a session that ends is said.
+    /// Closes the present connection once the goodbye of a session that ends is sent.
     private mutating func sayGoodbye(_ goodbye: SessionGoodbye?) {
         let closing: SessionClosing = role == .client ? .byOwner : .inOrder
         switch life.connection {
         case .none, .closed:
             break
         case .closing:
-            // It has something else to say.
+            // Another goodbye is already being sent.
             break
         case .left:
             life.connection = .closing(closing, saysGoodbye: false)
         case .opening, .open, .leaving:
             if let goodbye {
-                // So that what was processed is not in doubt for the peer.
+                // So that processed messages are not in doubt for the peer.
                 sayWhatWasProcessed()
                 goodbye.write(to: &control)
             } else {
@@ -69,7 +69,7 @@ extension SessionMachine {
         }
     }
 
-    /// Has the present connection closed, over which this side can do nothing more.
+    /// Closes the present connection, which this side can no longer use.
     mutating func giveUpConnection(_ closing: SessionClosing, saying goodbye: SessionGoodbye? = nil) {
         let goodbye = life.canSend || life.isOpening ? goodbye : nil
         control = []
@@ -77,11 +77,11 @@ extension SessionMachine {
         life.connection = .closing(closing, saysGoodbye: goodbye != nil)
     }
 
-    /// The peer says goodbye.
+    /// Receives the peer's goodbye.
     mutating func receive(_ goodbye: SessionGoodbye, now: MonotonicTime, into actions: inout [Action]) {
         switch (goodbye.code, role) {
         case (.draining, _), (.full, _), (nil, _):
-            // In place of a welcome it says that nobody is let in.
+            // In place of a welcome it means that no client is let in.
             if life.isOpening { giveUpConnection(.inOrder) } else { life.peerLeaves() }
             actions.append(.peerLeaving(pause: goodbye.pause))
         case (.violation, .client):
@@ -89,14 +89,14 @@ extension SessionMachine {
             giveUpConnection(.inOrder)
             actions.append(.accused(goodbye))
         case (.replaced, .server), (.refused, .server), (.version, .server):
-            // A client has no session to give away: it only closes this connection.
+            // A client cannot end a session in this way: it only closes this connection.
             giveUpConnection(.inOrder)
         case (.violation, .server), (.closed, _), (.replaced, .client), (.refused, .client), (.version, .client):
             end(.saidByPeer(goodbye), now: now, into: &actions)
         }
     }
 
-    /// The peer broke the rules, so that the two ends do not agree on the session any more.
+    /// Handles a peer that broke the rules, so that the two ends no longer agree on the session.
     mutating func violated(_ violation: SessionViolation, now: MonotonicTime, into actions: inout [Action]) {
         actions.append(.violated(violation))
         switch role {
@@ -111,9 +111,9 @@ extension SessionMachine {
         }
     }
 
-    /// Something else came in place of a welcome. It says nothing of the session, as the sender does not know that.
+    /// Handles a frame other than a welcome. It has no meaning for the session, which its sender does not know.
     mutating func notWelcomed(_ violation: SessionViolation, into actions: inout [Action]) {
-        // A server that knows a session would end it with this.
+        // A server that knows the session would end it because of this goodbye.
         let goodbye = credentials == nil ? SessionGoodbye(.violation, violation.message) : nil
         giveUpConnection(.abortViolated(violation.message), saying: goodbye)
         actions.append(.violated(violation))
@@ -121,7 +121,7 @@ extension SessionMachine {
 
     /// Ends the session when this side closes and everything is done.
     mutating func endIfDone(now: MonotonicTime, into actions: inout [Action]) {
-        // Blanks and names of methods need not reach a peer that hears nothing more.
+        // Blanks and names of methods need not reach a peer that gets nothing more.
         guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
             waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty,
             durability?.outbox.isEmpty != false, durability?.calls.isEmpty != false, !awaitsStore
@@ -130,7 +130,8 @@ extension SessionMachine {
         case .open, .leaving:
             end(.closed, now: now, into: &actions)
         case .none:
-            // A server's client may come back, to be told; a peer that does not know the session needs no goodbye.
+            // A server waits for its client to come back and be told; a peer that does not know the session needs no
+            // goodbye.
             if role == .client || credentials == nil { end(.closed, now: now, into: &actions) }
         case .opening, .left, .closing, .closed:
             if credentials == nil { end(.closed, now: now, into: &actions) }
@@ -139,7 +140,7 @@ extension SessionMachine {
 
     // MARK: A session that is lost
 
-    /// A client's session cannot go on: what the server may have processed is in doubt.
+    /// Loses a client's session: messages that the server may have processed are in doubt.
     mutating func loseSession(_ loss: SessionLoss, now: MonotonicTime, into actions: inout [Action]) {
         guard credentials != nil else { return }
         credentials = nil
@@ -173,20 +174,20 @@ extension SessionMachine {
         peerStreams = SerialTable()
     }
 
-    /// Takes what was not sent out of the log and the queue of what waits, in order: what another session can carry,
-    /// and the rest. Says what is in doubt of what was sent.
+    /// Removes unsent messages from the log and the waiting queue, in order: those that another session can carry, and
+    /// the rest. Reports the sent messages that are in doubt.
     private mutating func takeUnsent(
         into actions: inout [Action]
     ) -> (carried: [WaitingMessage], others: [WaitingMessage]) {
         var (carried, others): ([WaitingMessage], [WaitingMessage]) = ([], [])
         var inDoubt: [WaitingMessage] = []
-        // Looked at while the log is being read.
+        // Copied, because they are read while the log is being read.
         let (methods, details, requests, sentEnd) = (methods, details, requests, ordinary.sentEnd)
         ordinary.forEachKept { place, tag, frame in
             guard tag.role != .blank, tag.role != .method,
                 var message = WaitingMessage(frame, methods, details[place], requests), message.answers == nil
             else { return }
-            // A durable one is sent again, as its peer knows whether it has processed it.
+            // A durable message is sent again, because its peer knows whether it has processed it.
             if place < sentEnd, message.durable != 0 { message.mayHaveCome = true }
             if place < sentEnd, message.durable == 0 {
                 inDoubt.append(message)
@@ -199,7 +200,7 @@ extension SessionMachine {
         for message in inDoubt where message.kind == .push || message.number != 0 {
             tellEnd(message, .inDoubt, into: &actions)
         }
-        // A reply that no store has is given again, as its call comes again.
+        // A reply that no store has will be made again, because its call comes again.
         for message in waiting.removeAll() where message.answers == nil {
             if message.kind == .push || requests.isWaiting(serial: message.serial), message.isOfAsker {
                 carried.append(message)
@@ -221,7 +222,7 @@ extension SessionMachine {
         spareMemoryDeadline = nil
     }
 
-    /// Has what was not sent wait for the next session, or begin it.
+    /// Lets unsent messages wait for the next session, or go into its log.
     mutating func carryOver(now: MonotonicTime, into actions: inout [Action]) {
         let (carried, others) = takeUnsent(into: &actions)
         for message in others { tellEnd(message, .unsent, into: &actions) }
@@ -238,7 +239,7 @@ extension SessionMachine {
         for message in carried { carry(message, now: now, into: &actions) }
     }
 
-    /// Brings a message that was accepted for another session into the log, or has it wait.
+    /// Moves a message that was accepted for another session into the log, or lets it wait.
     private mutating func carry(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
         var message = message
         switch message.kind {
@@ -247,7 +248,7 @@ extension SessionMachine {
             if message.number == 0 { message.number = takeNumber() }
             requests.update(id) { [number = message.number] in ($0.place, $0.waitingNumber) = (0, number) }
         case .requestPart, .requestEnd:
-            // The peer of the new session does not take its request.
+            // The peer of the new session does not take the message's request.
             guard requests.isWaiting(serial: message.serial) else { return tellEnd(message, .unsent, into: &actions) }
         default: break
         }
@@ -263,7 +264,7 @@ extension SessionMachine {
 }
 
 extension WaitingMessage {
-    /// The message of a frame in the log.
+    /// Makes a message from a frame in the log.
     fileprivate init?(
         _ frame: UnsafeRawBufferPointer,
         _ methods: MethodNumbers,
@@ -283,12 +284,12 @@ extension WaitingMessage {
         case .requestPart, .requestEnd:
             self.init(kind: kind, scope: .requestParts(serial: message.serial), serial: message.serial)
         case .responsePart:
-            // It ends with its session: its scope does not matter any more.
+            // The message ends with its session, so its scope no longer matters.
             self.init(kind: kind, scope: details?.scope ?? .requests, serial: message.serial)
         default: return nil
         }
         isAwaited = false
-        // Replies have theirs inside.
+        // Replies have their metadata inside.
         if !message.isReply { FieldWriter.metadataFields(message.metadata, field: kind.metadataField, into: &fields) }
         if kind == .push { message.appendCallFields(to: &fields) }
         payload = [UInt8](message.payload)
@@ -303,6 +304,6 @@ extension WaitingMessage {
         }
     }
 
-    /// Whether it means something to a peer that has lost the session.
+    /// Whether the message is useful to a peer that has lost the session.
     fileprivate var isOfAsker: Bool { kind != .responsePart }
 }

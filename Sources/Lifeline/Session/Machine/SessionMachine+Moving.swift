@@ -1,14 +1,14 @@
 package import LifelineCore
 
-// How a session goes from one server to another. The one that has it lets nothing in any more, waits until everything
-// that came in was processed and no call runs, and takes a snapshot, with which the session is over there. The other one
-// makes a machine of the snapshot, which goes on as if the client had come back to the first.
+// The move of a session from one server to another. The first server receives nothing more, waits until everything
+// received is processed and no call runs, and takes a snapshot, which ends the session there. The second server makes a
+// machine from the snapshot, which goes on as if the client had come back to the first.
 extension SessionMachine {
-    /// Makes a server's end of a session that another server has had.
+    /// Makes a server's end of a session that another server had before.
     ///
     /// - Precondition: `snapshot.isSound`.
     package init(_ snapshot: SessionSnapshot, options: SessionOptions) {
-        precondition(snapshot.isSound, "There can be no such session.")
+        precondition(snapshot.isSound, "The snapshot is invalid.")
         self.init(role: .server, options: options.with(snapshot.ownTerms))
         wasOpened = true
         peerTerms = snapshot.peerTerms
@@ -27,7 +27,8 @@ extension SessionMachine {
         urgent = OutboundLog(snapshot.urgent)
     }
 
-    /// Takes in the promises that a snapshot has of messages, and those that wait. Once, before anything else.
+    /// Restores the keys and times to live of a snapshot's messages, and its waiting messages. Called once, before
+    /// anything else.
     package mutating func takePromises(of snapshot: SessionSnapshot, now: MonotonicTime) {
         for frame in snapshot.ordinary.frames {
             switch frame.role {
@@ -35,7 +36,7 @@ extension SessionMachine {
             case .method: lastMethodPlace = frame.place
             case .special(let promised):
                 let number = frame.bytes.withUnsafeBytes { Self.parsed($0)?.1.method } ?? 0
-                // Nothing can be promised of what is no push.
+                // Only pushes have keys and times to live.
                 guard let method = methods.knownName(number) else { continue }
                 let scope = MessageScope.pushes(method)
                 setDetails(
@@ -61,13 +62,13 @@ extension SessionMachine {
         }
     }
 
-    /// Lets nothing in any more, so that the session can go to another server. Its client is sent there.
+    /// Stops receiving, so that the session can move to another server. The client is sent there.
     ///
     /// - Parameters:
-    ///   - pause: after which the client comes back.
-    ///   - cancelling: when handlers of requests are cancelled that go on.
-    ///   - deadline: when the session stays here after all, as something of it goes on.
-    /// - Returns: whether the session can go: one with a store stays where that is.
+    ///   - pause: the pause after which the client comes back.
+    ///   - cancelling: the time at which handlers that still run are cancelled.
+    ///   - deadline: the time from which on the session stays here after all, if some of its work goes on.
+    /// - Returns: whether the session can move: a session with a store stays with its store.
     package mutating func move(pause: Duration, cancelling: MonotonicTime, by deadline: MonotonicTime) -> Bool {
         precondition(role == .server)
         guard wasOpened, durability == nil else { return false }
@@ -89,14 +90,14 @@ extension SessionMachine {
 
     mutating func moveTimerFired(now: MonotonicTime, into actions: inout [Action]) {
         guard life.moveTimerFired(now: now) else { return }
-        // Each is answered with what its handler makes of it.
+        // Each request is answered with the result of its handler.
         for request in running.waitedFor { actions.append(.cancelRequest(request)) }
     }
 
-    /// Whether the session is about to go to another server.
+    /// Whether the session is about to move to another server.
     package var isMoving: Bool { life.isMoving }
 
-    /// Ends the session here, and returns all that another server needs; nil while something of it runs here.
+    /// Ends the session here, and returns the snapshot for another server; nil while some of its work runs here.
     package mutating func takeSnapshot(now: MonotonicTime, into actions: inout [Action]) -> SessionSnapshot? {
         guard life.isMoving, isAtRest, let peerTerms else { return nil }
         let pushes = waiting.removeAll()
@@ -107,7 +108,7 @@ extension SessionMachine {
             actions.append(.messageEnded(number: details.number, .kept))
         }
         for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
-        // Looked at while the log is being read.
+        // Copied, because it is read while the log is being read.
         let facts = details
         let snapshot = SessionSnapshot(
             peerTerms: peerTerms,
@@ -155,7 +156,7 @@ extension SessionMachine {
 }
 
 extension SessionMachine.MessageDetails {
-    /// Nil where nothing was promised that another server needs to know.
+    /// Returns nil when the message has no key or time to live that another server needs.
     fileprivate func snapshot(now: MonotonicTime) -> LaneSnapshot.Details? {
         // The credit of other messages ended with their calls.
         guard case .pushes = scope, key != nil || deadline != nil else { return nil }
@@ -164,14 +165,14 @@ extension SessionMachine.MessageDetails {
 }
 
 extension SessionGoodbye {
-    /// For a client that comes back while its session is on its way to another server.
+    /// The goodbye for a client that comes back while its session moves to another server.
     static var moving: SessionGoodbye {
         SessionGoodbye(.draining, "The session is about to go on at another server.", pause: .milliseconds(100))
     }
 }
 
 extension LaneSnapshot.Frame {
-    /// Whether its length is that of what follows.
+    /// Whether the frame's length prefix matches its bytes.
     fileprivate var isWhole: Bool {
         bytes.withUnsafeBytes { bytes in
             guard case .value(let length, let prefix) = Varint.decode(bytes, at: 0) else { return false }
@@ -181,7 +182,7 @@ extension LaneSnapshot.Frame {
 }
 
 extension SessionSnapshot {
-    /// Whether there can be such a session: what comes from elsewhere is looked at before it is built on.
+    /// Whether the snapshot is valid. Data from another server is checked before it is used.
     package var isSound: Bool {
         ordinary.isSound && urgent.isSound && urgent.frames.allSatisfy { $0.role == .plain && $0.isWhole }
             && ordinary.frames.allSatisfy { isSound($0) }
@@ -194,7 +195,7 @@ extension SessionSnapshot {
             && methods.allSatisfy { $0.used < .max / 2 && $0.granted < .max / 2 }
     }
 
-    /// Whether it is a frame, of a method that was named.
+    /// Whether a frame is valid, and its method is named.
     private func isSound(_ frame: LaneSnapshot.Frame) -> Bool {
         guard frame.isWhole else { return false }
         switch frame.role {
@@ -209,8 +210,8 @@ extension SessionSnapshot {
 }
 
 extension SessionSnapshot {
-    /// The pushes of a session that may be lost on its way. Another server may have taken it nevertheless, so that
-    /// nobody knows what its client gets.
+    /// The pushes of a session that may be lost during the move. Another server may have taken the session
+    /// nevertheless, so it is unknown what the client gets.
     package var messagesInDoubt: [SessionMessageInDoubt] {
         let sent = ordinary.frames.compactMap { frame -> SessionMessageInDoubt? in
             let push = frame.bytes.withUnsafeBytes { bytes in

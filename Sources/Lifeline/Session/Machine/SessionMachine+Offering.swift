@@ -1,14 +1,15 @@
 package import LifelineCore
 
-// Frames that go out over the present connection.
+// Sending frames over the present connection.
 extension SessionMachine {
-    /// Hands out what there is to send over the present connection.
+    /// Hands out the frames to send over the present connection.
     ///
     /// - Parameters:
-    ///   - hasRoom: whether the connection has room; without it, there is only what need not wait for that.
-    ///   - byteCount: about how many bytes are handed out at most.
-    ///   - output: takes bytes, which are valid during the call.
-    /// - Returns: whether anything was handed out: there may be more.
+    ///   - hasRoom: whether the connection has room; without room, only frames that need not wait for it are handed
+    ///     out.
+    ///   - byteCount: about the most bytes to hand out.
+    ///   - output: receives bytes, which are valid only during the call.
+    /// - Returns: whether anything was handed out: then there may be more.
     package mutating func offer(
         hasRoom: Bool,
         atMost byteCount: Int,
@@ -27,7 +28,7 @@ extension SessionMachine {
         if hasMessages || inbound.isReportDue(now: now) || urgentInbound.isReportDue(now: now) {
             isAnything = offerAcknowledgement(to: output) || isAnything
         }
-        // Before the response or the end that follows them, where they can be.
+        // Before the response or the end that follows them, if possible.
         isAnything = offerUnplaced(into: &actions, to: output) || isAnything
         if hasMessages { isAnything = offerMessages(atMost: byteCount, to: output) || isAnything }
         isAnything = offerUnplaced(into: &actions, to: output) || isAnything
@@ -39,12 +40,12 @@ extension SessionMachine {
         return true
     }
 
-    /// The present connection has taken all that was handed out.
+    /// Notes that the present connection has taken all frames that were handed out.
     package mutating func written() { beforeUnwritten = nil }
 
-    /// Everything was offered to the present connection, which has taken it.
+    /// Notes that the present connection has taken everything that there was to offer.
     ///
-    /// - Parameter hasRoom: whether it has taken all of it. What waits for room is written later.
+    /// - Parameter hasRoom: whether it had room for all of it. Frames that wait for room are written later.
     package mutating func offered(hasRoom: Bool, now: MonotonicTime, into actions: inout [Action]) {
         written()
         let closing = life.offered(
@@ -57,8 +58,8 @@ extension SessionMachine {
         endIfDone(now: now, into: &actions)
     }
 
-    /// The present connection has refused what was handed out since it took something: it is about to be gone. Messages
-    /// that it has refused were not sent.
+    /// Notes that the present connection has refused the last frames that were handed out, and is about to end. Refused
+    /// messages were not sent.
     package mutating func sendingFailed(into actions: inout [Action]) {
         control = []
         if let before = beforeUnwritten.take() {
@@ -68,15 +69,14 @@ extension SessionMachine {
         if let closing = life.sendingFailed() { actions.append(.closeConnection(life.connectionID, closing)) }
     }
 
-    /// Whether there is something to offer, or something may follow from that everything was: a hint, which may say so
-    /// in vain.
+    /// Whether there may be something to offer, or an action after everything was offered: a hint, which may be wrong.
     @inline(__always)
     package func wantsOffer(now: MonotonicTime) -> Bool {
         !life.isSteady || canOfferMessages || !dueCredits.isEmpty || !unplaced.isEmpty || !control.isEmpty
             || inbound.isReportDue(now: now) || urgentInbound.isReportDue(now: now)
     }
 
-    /// Whether the next bytes are an opening, or a goodbye: a few, which need not wait for room.
+    /// Whether the next bytes are an opening or a goodbye: they are few, and need not wait for room.
     package var hasControlFrames: Bool { !control.isEmpty }
 
     private var canOfferMessages: Bool {
@@ -98,7 +98,7 @@ extension SessionMachine {
         into actions: inout [Action],
         to output: (UnsafeRawBufferPointer) -> Void
     ) -> Bool {
-        // The name of a push's method goes first, and so does the request of a part.
+        // The name of a push's method, and the request of a part, go first.
         guard !unplaced.isEmpty, ordinary.nextToSend > unplacedPlace else { return false }
         unplaced.withUnsafeBytes(output)
         unplaced.removeAll()
@@ -138,7 +138,7 @@ extension SessionMachine {
         isCreditDue.removeAll(keepingCapacity: dueCredits.count <= 64)
     }
 
-    /// Has the peer told what was processed, at a goodbye.
+    /// Reports processed frames to the peer together with a goodbye.
     mutating func sayWhatWasProcessed() {
         guard life.canSend else { return }
         var bytes: [UInt8] = []
@@ -146,24 +146,24 @@ extension SessionMachine {
         control.append(contentsOf: bytes)
     }
 
-    /// Whether nothing is under way: the peer has processed all that was sent and knows that all it sent is processed,
-    /// and no request that was sent waits for its response.
+    /// Whether nothing is under way: the peer has processed all sent frames and knows that all of its frames are
+    /// processed, and no sent request waits for its response.
     private var isIdle: Bool {
         ordinary.keptSize.frameCount == 0 && urgent.keptSize.frameCount == 0 && requests.count == waitingRequestCount
             && inbound.processed == inbound.received && !inbound.hasUntold && !urgentInbound.hasUntold
             && running.isEmpty
     }
 
-    /// Requests that wait for another connection.
+    /// The number of requests that wait for another connection.
     private var waitingRequestCount: Int { waiting.count(of: .requests) }
 
-    /// Whether something waits to be sent: for room, for credit, or for the peer's window. Messages that are sent at
-    /// most once wait only for frames of the ordinary lane.
+    /// Whether any message waits for room, for credit, or for the peer's window. Messages that are sent at most once
+    /// wait only for frames of the ordinary lane.
     private var hasUnsent: Bool {
         ordinary.nextToSend < ordinary.next || urgent.nextToSend < urgent.next || !waiting.isEmpty
     }
 
-    /// When `timerFired` is to be called; nil: not until there was another event.
+    /// The time at which to call `timerFired`; nil to wait for another event.
     package var nextDeadline: MonotonicTime? {
         let own = life.nextDeadline
         guard !life.isOver else { return .earliest(own, storeDeadline) }
@@ -178,7 +178,8 @@ extension SessionMachine {
         )
     }
 
-    /// `nextDeadline` has come; calling it early does no harm. There may be something to offer.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm. Afterwards there may be something to
+    /// offer.
     package mutating func timerFired(now: MonotonicTime, into actions: inout [Action]) {
         while let (id, closing) = life.takeOverdue(now: now) { actions.append(.closeConnection(id, closing)) }
         guard !life.isOver else { return }
@@ -210,7 +211,7 @@ extension SessionMachine {
         }
     }
 
-    /// Messages whose time to live is over end, where they have not reached the peer.
+    /// Ends expired messages that have not reached the peer.
     private mutating func expire(now: MonotonicTime, into actions: inout [Action]) {
         while let number = waitingDeadlines.takeDue(now: now) {
             guard let message = waiting.remove(number) else { continue }
@@ -220,14 +221,14 @@ extension SessionMachine {
             tellEnd(message, message.mayHaveCome ? .inDoubt : .expired, into: &actions)
         }
         while let number = logDeadlines.takeDue(now: now) {
-            // A message that was sent may have come. It ends when the next connection shows that it has not.
+            // A message that was sent may have arrived. It ends when the next connection shows that it has not.
             guard let place = expiringPlaces[number], place >= ordinary.sentEnd else { continue }
             blank(place, .expired, now: now, into: &actions)
         }
         expireStored(now: now, into: &actions)
     }
 
-    /// Has a blank take the place of a message that is not worth sending.
+    /// Replaces a message that need not be sent by a blank.
     mutating func blank(
         _ place: UInt64,
         _ outcome: SessionDeliveryOutcome,

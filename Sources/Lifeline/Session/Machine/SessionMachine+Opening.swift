@@ -1,22 +1,22 @@
 package import LifelineCore
 
-// How connections get a session, and lose it.
+// The opening of connections for a session, and their end.
 extension SessionMachine {
-    /// The parts of an opening that the session itself does not know.
+    /// The parts of an opening that the machine itself does not have.
     package struct OpeningDetails {
         let name: String
         var metadata: [String: String]
         let kept: Duration
 
         /// - Parameters:
-        ///   - name: a client's: how the session is to be found at the server.
-        ///   - kept: a server's: how long it keeps the session without a connection.
+        ///   - name: on a client: the name by which the server finds the session.
+        ///   - kept: on a server: how long it keeps the session without a connection.
         package init(name: String = "", metadata: [String: String] = [:], kept: Duration = .zero) {
             (self.name, self.metadata, self.kept) = (name, metadata, kept)
         }
     }
 
-    /// A client has a connection: opens it.
+    /// Opens a client's new connection.
     package mutating func connected(
         over id: UInt64,
         _ details: OpeningDetails = OpeningDetails(),
@@ -26,7 +26,7 @@ extension SessionMachine {
         precondition(role == .client)
         guard !life.isOver, life.claim(id) else { return actions.append(.closeConnection(id, .inOrder)) }
         loseConnection(now: now, into: &actions)
-        // One that closes, and had only waited for the older connection's end, needs no other.
+        // A session that closes, and only waited for the older connection's end, needs no other.
         guard !life.isOver else { return actions.append(.closeConnection(id, .inOrder)) }
         life.connection = .opening(deadline: now + options.welcomeTimeout)
         attempt += 1
@@ -46,13 +46,14 @@ extension SessionMachine {
         if earlyConnectionID == id { notWelcomed(.notOpened, into: &actions) }
     }
 
-    /// A client has opened a connection, which asks this side, a server, for its session.
+    /// On a server: gives the session to a connection that a client has opened.
     ///
     /// - Parameters:
-    ///   - credentials: this session's.
+    ///   - credentials: those of this session.
     ///   - isResumed: whether the hello named it.
-    ///   - id: of two connections that claim the session, the one with the higher number has it.
-    /// - Returns: what to say on the connection if it does not get the session, and then to close it; nil when it does.
+    ///   - id: the connection's number: of two connections that claim the session, the one with the higher number gets
+    ///     it.
+    /// - Returns: the goodbye to send before closing the connection if it does not get the session; nil if it does.
     package mutating func opened(
         by hello: ClientOpening,
         _ credentials: SessionCredentials,
@@ -63,7 +64,7 @@ extension SessionMachine {
         into actions: inout [Action]
     ) -> SessionGoodbye? {
         precondition(role == .server)
-        // The registry was about to forget it: the client comes back, and begins another one.
+        // The registry was about to forget the session: the client comes back, and begins another one.
         guard !life.isOver else { return SessionGoodbye(.draining, "The session has just ended.") }
         guard !life.isMoving else { return .moving }
         let older = life.connectionID
@@ -77,7 +78,7 @@ extension SessionMachine {
         }
         loseConnection(now: now, into: &actions)
         guard !life.isOver else { return SessionGoodbye(.draining, "The session has just ended.") }
-        // Nothing but a goodbye comes before the welcome.
+        // Only a goodbye may come before the welcome.
         life.connection = .opening(deadline: now + options.welcomeTimeout)
         guard let version = hello.commonVersion else {
             violated(.version(hello.maximumVersion), now: now, into: &actions)
@@ -109,7 +110,7 @@ extension SessionMachine {
         return nil
     }
 
-    /// A server has answered this client's hello.
+    /// Handles the server's answer to this client's hello.
     mutating func receive(_ welcome: ServerOpening, now: MonotonicTime, into actions: inout [Action]) {
         guard welcome.version >= SessionVersion.lowest, welcome.version <= SessionVersion.highest else {
             return violated(.version(welcome.version), now: now, into: &actions)
@@ -129,7 +130,7 @@ extension SessionMachine {
         actions.append(.opened(welcome.credentials, isResumed: welcome.isResumed))
     }
 
-    /// Goes on where the peer is; a new session begins where its progress is nil.
+    /// Continues at the peer's progress; begins a new session if that is nil.
     private mutating func goOn(
         _ progress: OpeningProgress?,
         _ terms: SessionTerms,
@@ -142,7 +143,7 @@ extension SessionMachine {
             return carryOver(now: now, into: &actions)
         }
         try check(progress)
-        // Within a session nothing shrinks, and credits began with the first opening's.
+        // Within a session no limit shrinks, and credits began with those of the first opening.
         peerTerms = peerTerms.map { $0.raised(by: terms) } ?? terms
         peerReceived = progress.received
         acknowledged(upTo: progress.processed, urgent: progress.urgent, now: now, into: &actions)
@@ -154,13 +155,13 @@ extension SessionMachine {
         admitWaiting(now: now, into: &actions)
     }
 
-    /// An opening says how far this side is; ranges of what was processed beyond follow.
+    /// Notes that an opening carries this side's progress; processed ranges beyond it follow.
     private mutating func progressWasTold() {
         inbound.connectionOpened()
         urgentInbound.connectionOpened()
     }
 
-    /// Whether a peer that comes back can be so far.
+    /// Checks that the progress of a peer that comes back is possible.
     private func check(_ progress: OpeningProgress) throws(SessionViolation) {
         guard progress.processed < ordinary.sentEnd, progress.received < ordinary.sentEnd else {
             throw .unknownAcknowledgement(SessionPlace(.ordinary, max(progress.processed, progress.received)))
@@ -181,9 +182,10 @@ extension SessionMachine {
         }
     }
 
-    /// Brings what is sent again up to date: times that requests have left, and blanks for what is not worth it.
+    /// Updates frames that are sent again: the remaining times of requests, and blanks for messages that need not be
+    /// sent.
     private mutating func renew(behind received: UInt64, now: MonotonicTime, into actions: inout [Action]) {
-        // Looked at while the log is being changed.
+        // Copied, because they are read while the log is being changed.
         let (requests, details) = (requests, details)
         var stale: [(place: UInt64, outcome: SessionDeliveryOutcome)] = []
         var newest: [ScopedKey: UInt64] = [:]
@@ -192,7 +194,7 @@ extension SessionMachine {
                 guard let (_, message) = Self.parsed(UnsafeRawBufferPointer(frame)),
                     message.timeoutMilliseconds != 0
                 else { return }
-                // One that has ended meanwhile is cancelled by a frame that follows.
+                // A request that has ended meanwhile is cancelled by a later frame.
                 let deadline = requests.waiter(serial: message.serial)?.deadline
                 OutboundFrame.patchTimeout(
                     in: frame,
@@ -212,7 +214,7 @@ extension SessionMachine {
         }
     }
 
-    /// The peer is told of all credits that are not the initial ones.
+    /// Schedules all credits that differ from the initial ones to be told to the peer.
     private mutating func tellCreditsAgain() {
         forgetDueCredits()
         for (index, credit) in peerPushCredits.enumerated() where credit.needsTelling {
@@ -227,7 +229,7 @@ extension SessionMachine {
         }
     }
 
-    /// A connection is gone.
+    /// Handles the end of a connection.
     package mutating func disconnected(_ id: UInt64, now: MonotonicTime, into actions: inout [Action]) {
         if life.disconnected(id) { loseConnection(now: now, into: &actions) }
     }
@@ -244,10 +246,10 @@ extension SessionMachine {
         endIfDone(now: now, into: &actions)
     }
 
-    /// Whether nothing counts any more that comes in over a connection.
+    /// Whether frames received over a connection no longer count.
     package func isDone(with id: UInt64) -> Bool { life.isDone(with: id) }
 
-    /// The number of the present connection; where there is none, of the last one.
+    /// The number of the present connection, or of the last one.
     package var connectionID: UInt64 { life.connectionID }
 }
 
@@ -260,7 +262,7 @@ extension ClientOpening {
 }
 
 extension SessionTerms {
-    /// The terms of a session whose peer has said other ones when it came back.
+    /// Returns the terms of a session whose peer has sent other ones when it came back.
     fileprivate func raised(by later: SessionTerms) -> SessionTerms {
         SessionTerms(
             window: SessionWindow(

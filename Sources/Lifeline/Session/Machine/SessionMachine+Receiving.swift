@@ -1,10 +1,10 @@
 package import LifelineCore
 
-// Frames that come in.
+// Receiving frames.
 extension SessionMachine {
-    /// A frame came in over a connection, without its length in front.
+    /// Receives a frame over a connection, without its length prefix.
     ///
-    /// - Returns: the message that it has brought, which comes behind the actions.
+    /// - Returns: the message of the frame, which comes after the actions.
     package mutating func receive(
         _ frame: UnsafeRawBufferPointer,
         over id: UInt64,
@@ -36,14 +36,14 @@ extension SessionMachine {
             }
         }
         guard life.isClosing else { return arrival }
-        // The end comes behind it.
+        // The end comes after it.
         if let arrival { actions.append(.arrived(arrival)) }
         endIfDone(now: now, into: &actions)
         return nil
     }
 
-    /// A frame came in over a connection that is given up, or over an older one. All comes again but the goodbye of a
-    /// client whose session is over.
+    /// Receives a frame over a connection that is given up, or over an older one. All frames come again, except the
+    /// goodbye of a client whose session is over.
     private mutating func receivedTooLate(
         _ frame: UnsafeRawBufferPointer,
         over id: UInt64,
@@ -58,7 +58,7 @@ extension SessionMachine {
         end(.saidByPeer(goodbye), now: now, into: &actions)
     }
 
-    /// A server has spoken before this client could say hello: it is no server of sessions.
+    /// Handles a server that sends before this client's hello: it is not a session server.
     private mutating func receivedTooEarly(_ frame: UnsafeRawBufferPointer, over id: UInt64) {
         if let inner = try? InboundFrame(parsing: frame) {
             // A server may send heartbeats at any time.
@@ -67,7 +67,7 @@ extension SessionMachine {
         earlyConnectionID = id
     }
 
-    /// Bytes came in over a connection that are no frame: it is too long, or its length is malformed.
+    /// Handles received bytes that are not a frame: it is too long, or its length is malformed.
     package mutating func receivedViolation(
         _ violation: SessionViolation,
         over id: UInt64,
@@ -97,7 +97,7 @@ extension SessionMachine {
         }
     }
 
-    /// A welcome that cannot be read says nothing of the session; one that can breaks its rules.
+    /// A welcome that cannot be read has no effect on the session; a readable but invalid one breaks the rules.
     private mutating func receiveWelcome(
         _ body: UnsafeRawBufferPointer,
         now: MonotonicTime,
@@ -140,7 +140,7 @@ extension SessionMachine {
     ) throws(SessionViolation) -> Arrival? {
         switch kind {
         case .push, .requestPart, .responsePart:
-            // A frame that cannot be kept has no place, and comes again.
+            // A frame that cannot be kept gets no place, and comes again.
             guard mayKeep(cost) else {
                 sendAway()
                 return nil
@@ -199,7 +199,7 @@ extension SessionMachine {
             return nil
         }
         guard stream.receive != nil, !stream.hasEnded else {
-            // One that is sent at most once may be overtaken by the end.
+            // A part that is sent at most once may be overtaken by the end.
             if place != 0 { throw .partsAfterEnd }
             lateMessageCount += 1
             return nil
@@ -242,9 +242,9 @@ extension SessionMachine {
         actions.append(.requestEnded(stream.request))
     }
 
-    /// A part, or the end of parts, came of a request that has none, or has ended.
+    /// Handles a part, or the end of parts, of a request that has no parts or has ended.
     private mutating func receivePartWithoutStream(_ serial: UInt32, _ place: UInt64) throws(SessionViolation) {
-        // One that is sent at most once breaks no rule.
+        // A part that is sent at most once breaks no rule.
         if place != 0, running.request(serial: serial) != nil { throw .partsAfterEnd }
         lateMessageCount += 1
     }
@@ -258,7 +258,7 @@ extension SessionMachine {
         actions.append(.method(number: method.number, name: method.name))
     }
 
-    /// Gives a method of the peer's the next number. Returns false for one that has a number.
+    /// Gives the next number to a method of the peer. Returns false if it already has one.
     mutating func addPeerMethod(_ name: String, _ credit: ReceiveCredit) -> Bool {
         guard peerMethodNames.insert(ExactName(name)).inserted else { return false }
         peerMethods.append(name)
@@ -289,7 +289,7 @@ extension SessionMachine {
         return nil
     }
 
-    /// Most requests have no parts, and neither have their responses: those have no stream.
+    /// Begins the stream of a request with parts. Most requests and responses have none, and no stream.
     mutating func beginPeerStream(_ request: IncomingRequest, receive: ReceiveCredit? = nil) {
         guard peerStreams[request.serial] == nil else { return }
         peerStreams[request.serial] = PeerStream(
@@ -300,16 +300,16 @@ extension SessionMachine {
         )
     }
 
-    /// Why a request that has come is not processed; nil when it is.
+    /// Returns the reason why a received request is not processed; nil when it is.
     private func refusal(of message: InboundMessage, cost: Int) -> RequestRefusal? {
         if life.isClosing { return .closing }
         if message.exceedsEntryLimits { return .tooManyEntries }
-        // Where none runs, one that was received has room: none is larger than the window.
+        // When none runs, a received request has room: none is larger than the window.
         guard running.count < options.maximumRunningCount,
             running.byteCount + cost <= options.inboundWindow.byteCount
         else { return .tooManyRunning }
         guard running.count < allowance.handlerCount else { return .serverHandlers }
-        // Responses that the peer does not acknowledge, beside all that this side may ask and push.
+        // The unacknowledged responses, on top of everything that this side may request and push.
         let kept = ordinary.keptSize
         guard kept.frameCount <= 3 * options.outboundLimit.frameCount,
             kept.byteCount <= 3 * options.outboundLimit.byteCount
@@ -323,14 +323,14 @@ extension SessionMachine {
         into actions: inout [Action]
     ) throws(SessionViolation) -> Arrival? {
         if message.exceedsEntryLimits { throw .tooManyEntries }
-        // One that was not sent cannot be answered.
+        // A request that was not sent cannot be answered.
         guard let request = requests.waiter(serial: message.serial), wasSent(request),
             case .answer(let id, let waiter) = requests.receivedResponse(serial: message.serial)
         else {
             lateMessageCount += 1
             return nil
         }
-        // One that was answered before all of it was sent needs not be sent further.
+        // If the request was answered early, its remaining parts need not be sent.
         endOwnStream(message.serial, into: &actions)
         admitWaiting(now: now, into: &actions)
         return .response(id, message, asker: waiter.asker)
@@ -359,7 +359,7 @@ extension SessionMachine {
         return nil
     }
 
-    /// A frame has come that cannot be kept: the client is to send it again when it comes back.
+    /// Sends the client away, because a received frame cannot be kept. It sends the frame again when it comes back.
     private mutating func sendAway() {
         let message = "The sessions of the server keep as much as they may together."
         giveUpConnection(.inOrder, saying: SessionGoodbye(.draining, message, pause: allowance.pause))

@@ -1,21 +1,23 @@
 internal import LifelineCore
 
-// Whether there is room and credit for a message, and how it comes into the log.
+// Room and credit for messages, and their way into the log.
 extension SessionMachine {
     // MARK: Room and credit
 
-    /// The limit that a message of so many bytes exceeds by itself; nil: none.
+    /// Returns the limit that a message of this size exceeds by itself, if any.
     func limit(for byteCount: Int) -> Int? {
         let limit = min(peerFrameLimit, peerWindow.byteCount) - 2 * SessionSize.frameOverhead
         return byteCount > limit ? limit : nil
     }
 
-    /// Whether the session may keep so many bytes more: otherwise all sessions of the server keep as much as they may.
+    /// Returns whether the session may keep this many more bytes; if not, all sessions of the server together keep as
+    /// much as they may.
     func mayKeep(_ byteCount: Int) -> Bool {
         allowance.byteCount == .max || keptByteCount + byteCount <= allowance.byteCount
     }
 
-    /// Whether the log of the ordinary lane has room. One message alone may be larger: it would wait for ever.
+    /// Returns whether the log of the ordinary lane has room. A single message may be larger, because otherwise it
+    /// would wait for ever.
     func hasRoom(for cost: Int, besides replaced: Int = 0) -> Bool {
         let kept = ordinary.keptSize
         let byteCount = kept.byteCount + details.count * Self.detailsOverhead
@@ -29,8 +31,8 @@ extension SessionMachine {
             && hasCredit(message)
     }
 
-    /// The serial of the request that parts of a response belong to; nil where it has ended. Another request may have
-    /// it by then.
+    /// Returns the serial of the request that parts of a response belong to; nil when it has ended. By then another
+    /// request may have that serial.
     func peerSerial(of scope: MessageScope) -> UInt32? {
         guard case .responseParts(let request) = scope, peerStreams[request.serial]?.request == request else {
             return nil
@@ -58,7 +60,7 @@ extension SessionMachine {
         }
     }
 
-    /// A message of the scope has ended unsent, or its place is a blank.
+    /// Returns the credit of a message that has ended unsent, or was replaced by a blank.
     mutating func giveBackCredit(_ cost: Int, _ message: OutgoingMessage) {
         switch message.kind {
         case .push: pushCredits[Int(message.method) - 1].giveBack(cost)
@@ -71,7 +73,7 @@ extension SessionMachine {
 
     // MARK: The log
 
-    /// The number of a method, which the peer is told of; nil where there can be none.
+    /// Returns the number of a method, and names a new one to the peer; nil if it cannot have one.
     mutating func methodNumber(_ name: String) -> UInt32? {
         if let number = methods.number(of: name) { return number }
         let length = name.utf8.count
@@ -100,7 +102,7 @@ extension SessionMachine {
 
     mutating func append(_ frame: OutboundFrame, _ message: OutgoingMessage, _ details: MessageDetails) {
         useCredit(frame.cost, message)
-        // A value that grows moves to the end each time that its room has doubled, and so seldom.
+        // A growing value moves to the end only when it exceeds its room, which doubles each time.
         let capacity = details.key == nil ? nil : max(64, frame.byteCount.nextPowerOfTwo)
         let place = appendOrdinary(frame, capacity: capacity, tag: OutboundLog.Tag(.awaited, hasDetails: true))
         setDetails(details, of: place)
@@ -115,7 +117,7 @@ extension SessionMachine {
         compactDeadlines()
     }
 
-    /// The message of a place has ended.
+    /// Ends the message of a place.
     @discardableResult
     mutating func forgetDetails(of place: UInt64) -> MessageDetails? {
         guard let details = details.removeValue(forKey: place) else { return nil }

@@ -1,6 +1,6 @@
 package import LifelineCore
 
-// Pushes and parts that this side sends, and how they come into the log.
+// Pushes and parts that this side sends, and their way into the log.
 extension SessionMachine {
     /// The user's part of a message: encoded fields of its kind, such as metadata, and the encoded message.
     package struct Content {
@@ -19,7 +19,7 @@ extension SessionMachine {
 
     /// Sends a push.
     ///
-    /// - Parameter isObserved: whether to tell when it was sent or processed.
+    /// - Parameter isObserved: whether to report when it was sent or processed.
     package mutating func push(
         _ method: String,
         _ content: Content,
@@ -34,14 +34,14 @@ extension SessionMachine {
         return send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
     }
 
-    /// Sends a push if it can be accepted at once, and nothing but that comes of it. Returns false, and changes
-    /// nothing, where `push` is to be called.
+    /// Sends a push if it can be accepted at once without any action. Otherwise changes nothing and returns false: then
+    /// call `push`.
     package mutating func pushPlain(_ method: String, _ content: Content) -> Bool {
         guard life.isSteady, let number = methods.number(of: method) else { return false }
         return sendPlain(OutgoingMessage(kind: .push, scope: .pushes(method), method: number), content)
     }
 
-    /// The same for a part of the response to a request of the peer's.
+    /// Does the same for a part of the response to a request of the peer.
     package mutating func sendPlainPart(ofResponseTo request: IncomingRequest, _ content: Content) -> Bool {
         // The first part begins its stream.
         guard life.isSteady, peerStreams[request.serial]?.request == request,
@@ -51,7 +51,7 @@ extension SessionMachine {
         return sendPlain(message, content)
     }
 
-    /// The same for a part of a request of this side's.
+    /// Does the same for a part of a request of this side.
     package mutating func sendPlainPart(of request: RequestID, _ content: Content) -> Bool {
         let serial = RequestTable<OwnRequest>.serial(of: request)
         guard life.isSteady, requests.waiter(of: request) != nil, takesParts(serial) else { return false }
@@ -59,7 +59,7 @@ extension SessionMachine {
         return sendPlain(message, content)
     }
 
-    /// Sends a part of the response to a request of the peer's.
+    /// Sends a part of the response to a request of the peer.
     package mutating func sendPart(
         ofResponseTo request: IncomingRequest,
         _ content: Content,
@@ -74,14 +74,14 @@ extension SessionMachine {
         let message = OutgoingMessage(kind: .responsePart, scope: .responseParts(request), serial: request.serial)
         let offer = send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
         switch offer {
-        // Its response comes behind it, in the same lane.
+        // The response follows it in the same lane.
         case .accepted, .waits: if !delivery.isAtMostOnce { running.sentPart(of: request) }
         case .dropped, .tooLong, .exhausted, .badMethod, .notDurable, .closed: break
         }
         return offer
     }
 
-    /// Sends a part of a request of this side's.
+    /// Sends a part of a request of this side.
     package mutating func sendPart(
         of request: RequestID,
         _ content: Content,
@@ -97,7 +97,7 @@ extension SessionMachine {
         return send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
     }
 
-    /// The last part of a request of this side's was sent. Returns whether the request still waits for its response.
+    /// Ends the parts of a request of this side. Returns whether the request still waits for its response.
     package mutating func endParts(of request: RequestID, now: MonotonicTime, into actions: inout [Action]) -> Bool {
         let serial = RequestTable<OwnRequest>.serial(of: request)
         guard !life.isOver, requests.waiter(of: request) != nil, takesParts(serial) else { return false }
@@ -111,7 +111,7 @@ extension SessionMachine {
         return true
     }
 
-    /// Whether a request of this side's has parts, of which more may follow.
+    /// Returns whether more parts of a request of this side may follow.
     private func takesParts(_ serial: UInt32) -> Bool {
         ownStreams[serial].map { $0.send != nil && !$0.hasEnded } ?? false
     }
@@ -150,8 +150,8 @@ extension SessionMachine {
         return wait(message, content, delivery, isObserved: false, deadline: nil)
     }
 
-    /// Puts a message that has no key and no time to live, and is not observed, into the log. Returns false where it
-    /// has to wait.
+    /// Puts a message without key and time to live, which is not observed, into the log. Returns false if it has to
+    /// wait.
     @inline(__always)
     private mutating func append(_ message: OutgoingMessage, _ content: Content) -> Bool {
         let frame = OutboundFrame(message, content)
@@ -160,7 +160,7 @@ extension SessionMachine {
         return true
     }
 
-    /// The same for one of which nothing is checked yet. Returns false where it is to be sent in another way.
+    /// Does the same for a message that is not checked yet. Returns false if it has to be sent in another way.
     @inline(__always)
     private mutating func sendPlain(_ message: OutgoingMessage, _ content: Content) -> Bool {
         limit(for: content.byteCount) == nil && mayKeep(content.byteCount + SessionSize.frameOverhead)
@@ -179,7 +179,8 @@ extension SessionMachine {
         let deadline = delivery.timeToLive.map { now + $0 }
         let frame = OutboundFrame(message, content)
         let key = delivery.key.map { ScopedKey(scope: message.scope, key: $0) }
-        // A message that replaces an accepted one is accepted, too: else neither would be sent if its sender gave up.
+        // A message that replaces an accepted one is accepted, too. Otherwise neither would be sent if its sender gave
+        // up.
         var isAccepted = false
         if let key, let newest = newestByKey[key] {
             switch newest {
@@ -194,7 +195,7 @@ extension SessionMachine {
                 if replaceLogged(place, frame, message, delivery, isObserved, deadline, key, into: &actions) {
                     return .accepted(number: nextNumber - 1)
                 }
-                // A part that waits would be left behind by the end of its call.
+                // The end of the call would overtake a part that waits.
                 isAccepted = place >= ordinary.sentEnd && message.kind == .push
                 admitWaiting(now: now, into: &actions)
             }
@@ -222,8 +223,8 @@ extension SessionMachine {
         return .accepted(number: number)
     }
 
-    /// Puts a newer message in the place of one that was not sent, where there is room; else gives the older one's
-    /// place up. Returns whether the newer one has a place.
+    /// Puts a newer message into the place of an unsent one, if there is room; otherwise gives up the older one's
+    /// place. Returns whether the newer one has a place.
     private mutating func replaceLogged(
         _ place: UInt64,
         _ frame: OutboundFrame,
@@ -234,11 +235,11 @@ extension SessionMachine {
         _ key: ScopedKey,
         into actions: inout [Action]
     ) -> Bool {
-        // The peer may have what was sent.
+        // The peer may have received a sent message.
         guard place >= ordinary.sentEnd, let older = details[place] else { return false }
         let olderCost = ordinary.withFrame(place) { OutboundLog.cost($0.count) }
         giveBackCredit(olderCost, message)
-        // Others may stand behind it, which have used the credit.
+        // Later messages may have used the credit.
         let isCovered = frame.cost <= olderCost || credit(of: message)?.covers(frame.cost) != false
         let isReplaced =
             isCovered && hasRoom(for: frame.cost, besides: olderCost)
@@ -299,7 +300,7 @@ extension OutboundFrame {
         )
     }
 
-    /// As windows and credits count it.
+    /// The cost as windows and credits count it.
     var cost: Int { OutboundLog.cost(byteCount) }
 }
 

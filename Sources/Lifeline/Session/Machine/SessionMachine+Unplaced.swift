@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-// Frames without a place that come in: acknowledgements, credit, and messages that are sent at most once.
+// Receiving frames without a place: acknowledgements, credit, and messages that are sent at most once.
 extension SessionMachine {
     mutating func receiveUnplaced(
         _ kind: FrameKind,
@@ -33,7 +33,7 @@ extension SessionMachine {
         cost: Int
     ) throws(SessionViolation) -> Arrival? {
         if kind == .unplacedPush { try checkPush(message) }
-        // They share the window with the messages that have places.
+        // These messages share the window with those that have places.
         let taken = inbound.unprocessedSize + unplacedSize
         guard mayKeep(cost), options.inboundWindow.takes(cost, besides: taken) else {
             droppedMessageCount += 1
@@ -54,8 +54,8 @@ extension SessionMachine {
         now: MonotonicTime,
         into actions: inout [Action]
     ) throws(SessionViolation) {
-        // Frames that were not sent over this connection cannot have come: the opening said so. Places are counted, and
-        // would shift if frames that are to be sent again were left out.
+        // The opening showed that frames not sent over this connection have not arrived. Places are counted, and would
+        // shift if frames to be sent again were left out.
         let last = max(acknowledgement.ordinary, acknowledgement.ranges.last?.upperBound ?? 0)
         guard last < ordinary.nextToSend else { throw .unknownAcknowledgement(SessionPlace(.ordinary, last)) }
         guard acknowledgement.urgent < urgent.nextToSend else {

@@ -1,6 +1,6 @@
 package import LifelineCore
 
-// Messages that their senders have to wait with, and how they come into the log.
+// Messages that have to wait, and their way into the log.
 extension SessionMachine {
     /// Gives up a message that waits. Returns false when it is in the log, or has ended.
     package mutating func withdraw(_ number: UInt64, now: MonotonicTime, into actions: inout [Action]) -> Bool {
@@ -24,7 +24,7 @@ extension SessionMachine {
         deadline: MonotonicTime?,
         isAccepted: Bool = false
     ) -> Offer {
-        // Only room is missing: its turn comes with that.
+        // Only room is missing: its turn comes when there is room.
         let waitsForRoom = hasCredit(message) && !isHeld(message.scope, serial: message.serial)
         var message = waitingMessage(message, content, delivery, isObserved: isObserved, deadline: deadline)
         message.isAwaited = !isAccepted
@@ -65,7 +65,7 @@ extension SessionMachine {
         }
     }
 
-    /// A message does not wait any more.
+    /// Notes that a message no longer waits.
     mutating func forgetWaiting(_ message: WaitingMessage) {
         if message.deadline != nil { compactWaitingDeadlines() }
         guard let key = message.delivery.key.map({ ScopedKey(scope: message.scope, key: $0) }) else { return }
@@ -77,7 +77,7 @@ extension SessionMachine {
         waitingDeadlines.compact(liveCount: waiting.count) { waiting[$0] != nil }
     }
 
-    /// Brings messages that waited into the log, where there is credit and room for them.
+    /// Moves waiting messages into the log, as far as there is credit and room for them.
     mutating func admitWaiting(now: MonotonicTime, into actions: inout [Action]) {
         guard !waiting.isEmpty, !life.isOver else { return }
         while let scope = waiting.takeReady() {
@@ -92,13 +92,13 @@ extension SessionMachine {
         }
     }
 
-    /// Brings the first message of a scope into the log. Returns false where it has no credit.
+    /// Moves the first message of a scope into the log. Returns false if it has no credit.
     private mutating func admit(
         _ message: WaitingMessage,
         now: MonotonicTime,
         into actions: inout [Action]
     ) -> Bool {
-        // There may be as many names as there may be.
+        // The limit of method names may be reached.
         if !message.method.isEmpty, methodNumber(message.method) == nil {
             waiting.removeFirst(of: message.scope)
             refused(message, now: now, into: &actions)
@@ -114,7 +114,7 @@ extension SessionMachine {
         return true
     }
 
-    /// Brings a message that waited into the log. Returns false where it has no credit.
+    /// Moves a waiting message into the log. Returns false if it has no credit.
     mutating func log(_ message: WaitingMessage, now: MonotonicTime) -> Bool {
         switch message.kind {
         case .requestEnd:
@@ -125,7 +125,7 @@ extension SessionMachine {
             return true
         default:
             var outgoing = OutgoingMessage(kind: message.kind, scope: message.scope, serial: message.serial)
-            // It had a number, but in a session that was lost.
+            // The method had a number, but in a session that was lost.
             if !message.method.isEmpty { outgoing.method = methodNumber(message.method) ?? 0 }
             return message.fields.withUnsafeBytes { fields in
                 message.payload.withUnsafeBytes { payload in
@@ -160,7 +160,7 @@ extension SessionMachine {
         }
     }
 
-    /// A message that was accepted for another session cannot be sent in this one.
+    /// Refuses a message that was accepted for another session and cannot be sent in this one.
     mutating func refused(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
         forgetWaiting(message)
         finishedDurable(message.durable, isLeftOut: true, now: now)
@@ -169,7 +169,7 @@ extension SessionMachine {
         let isTold = message.number != 0 && (message.isAwaited || message.isObserved)
         switch message.kind {
         case .request: refuseRequest(message.serial, into: &actions)
-        // A call without one of its parts is another one, and nobody would know.
+        // Without one of its parts the call would be a different one, unnoticed.
         case .requestPart where !isTold: refuseRequest(message.serial, into: &actions)
         default: tellEnd(message, .refused, into: &actions)
         }
@@ -181,12 +181,12 @@ extension SessionMachine {
         actions.append(.failed(id, .messageRefused, asker: request.asker))
     }
 
-    /// Tells the fate of a message that waits, or of one that was carried over. A push that was accepted is told of
-    /// whole, also where somebody waits until it is processed.
+    /// Reports the outcome of a message that waits, or was carried over. An accepted push is reported with its content,
+    /// even if its sender waits until it is processed.
     func tellEnd(_ message: WaitingMessage, _ outcome: SessionDeliveryOutcome, into actions: inout [Action]) {
         let isWaitedFor = message.number != 0 && (message.isAwaited || message.isObserved)
         if message.durable != 0, outcome == .unsent {
-            // It is in the store, and so is neither lost nor in doubt.
+            // The message is in the store, so it is neither lost nor in doubt.
             if isWaitedFor { actions.append(.messageEnded(number: message.number, .kept)) }
             return
         }
@@ -206,7 +206,8 @@ extension SessionMachine {
         }
     }
 
-    /// Whether nothing of a scope is begun now, as the peer goes away; parts of what was begun go on.
+    /// Returns whether no message of a scope may begin now, because the peer goes away. Parts of begun requests still
+    /// go on.
     func isHeld(_ scope: MessageScope, serial: UInt32) -> Bool {
         switch scope {
         case .pushes, .requests: life.isLeaving

@@ -1,10 +1,10 @@
 package import LifelineCore
 
-/// Where a session comes from: those of one origin share limits.
+/// The origin of a session. Sessions of one origin share limits.
 package struct SessionOrigin: Sendable, Hashable {
-    /// Who its client is, as the server found out; nil: nobody in particular.
+    /// The client's identity, as the server has checked it; nil if it has none.
     package let subject: String?
-    /// The network that it connects from; nil: none that tells clients apart.
+    /// The network that the client connects from; nil if it does not distinguish clients.
     package let network: String?
 
     package init(subject: String? = nil, network: String? = nil) {
@@ -12,15 +12,15 @@ package struct SessionOrigin: Sendable, Hashable {
         self.network = network
     }
 
-    /// - Parameter address: that of the client. Of IPv6 the first 64 bits count, as a client has all addresses behind
-    ///   them.
+    /// - Parameter address: the address of the client. For IPv6 the first 64 bits count, because a client has all
+    ///   addresses with these bits.
     package init(subject: String?, address: Endpoint.Address) {
         self.subject = subject
         guard case .tcp(let host, _) = address else {
             network = nil
             return
         }
-        // A zone says by which of this host's interfaces.
+        // A zone names one of this host's interfaces.
         let text = String(host.prefix { $0 != "%" })
         network =
             IPAddress(text).map { address in
@@ -30,28 +30,29 @@ package struct SessionOrigin: Sendable, Hashable {
     }
 }
 
-/// The sessions without a connection, by the networks that left them behind: which has the most, and its oldest.
+/// The sessions without a connection, by the networks that left them. Finds the network with the most, and its oldest
+/// session.
 ///
-/// Every event takes constant time on average. Memory follows the sessions.
+/// Every event takes constant time on average. Memory is proportional to the sessions.
 struct AbandonedSessions: Sendable {
     private struct Network {
-        /// By their deadlines' numbers, which ascend.
+        /// The sessions by their deadlines' numbers, which ascend.
         var sessions = SparseQueue<SessionID>()
-        /// Where it stands among those that have as many.
+        /// The position among the networks with the same number of sessions.
         var position = 0
     }
 
     private var networks: [String: Network] = [:]
-    /// The networks that have so many, for each number.
+    /// The networks for each number of sessions.
     private var namesByCount: [[String]] = []
 
-    /// How many a network has left behind.
+    /// Returns the number of sessions that a network has left.
     func count(of network: String) -> Int { networks[network]?.sessions.count ?? 0 }
 
-    /// A network that has left the most behind; nil where none has left any.
+    /// A network that has left the most sessions; nil if none has left any.
     var greediest: String? { namesByCount.last?.first }
 
-    /// The oldest that a network has left behind.
+    /// Returns the oldest session that a network has left.
     func oldest(of network: String) -> SessionID? { networks[network]?.sessions.first?.element }
 
     mutating func add(_ id: SessionID, of network: String, number: UInt64) {
@@ -78,7 +79,7 @@ struct AbandonedSessions: Sendable {
     private mutating func unlist(_ network: String) {
         guard let known = networks[network] else { return }
         let count = known.sessions.count
-        // The last takes its place.
+        // The last one replaces it.
         if let last = namesByCount[count].popLast(), last != network {
             namesByCount[count][known.position] = last
             networks[last]?.position = known.position

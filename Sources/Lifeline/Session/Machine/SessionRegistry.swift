@@ -1,25 +1,26 @@
 package import LifelineCore
 
-/// The sessions of a server: which of them a hello goes on with, which connection each has, and how long each is kept
-/// without one.
+/// The sessions of a server. Decides which session a hello resumes, which connection each session has, and how long it
+/// is kept without one.
 ///
-/// It is pure, as the machines are, and knows nothing of them: the driver keeps what it needs of each session in
-/// `Session`, calls the registry under one lock, and does what it returns after it.
+/// It is pure, like the machines, and does not depend on them: the driver keeps its data of each session in `Session`,
+/// calls the registry under one lock, and runs the returned actions afterwards.
 ///
-/// - The newer of two connections that claim a session has it; the older is told `replaced`. The hellos' attempts say
-///   which is newer, as one may be held up on its way, or while the server decides whom to let in.
+/// - The newer of two connections that claim a session gets it; the older is told `replaced`. The attempts of the
+///   hellos show which is newer, because a hello may be delayed on its way, or while the server decides.
 /// - To a client an unknown session and a wrong token look the same: it gets a new session.
-/// - Of two sessions with one name the newer has it; the older lives on without a name.
-/// - A full registry takes clients that come back. For a new client, detached sessions that were never used make way
-///   first: they have nothing to lose. Then the oldest detached one of the network that has left the most behind, where
-///   that has left at least two more than the new client's; else the oldest of the new client's. So nobody can fill the
-///   registry with sessions that are used once, and nobody loses a session to those who have left more behind.
-/// - One identity, and one network, have so many sessions at most: a new one takes the place of their oldest detached
-///   one. Where all of them have connections, it is refused.
+/// - Of two sessions with one name, the newer gets it; the older goes on without a name.
+/// - A full registry accepts clients that come back. For a new client, a session makes way: first a detached one that
+///   was never used, because it has nothing to lose. Then the oldest detached one of the network with the most detached
+///   sessions, if that has at least two more than the new client's network; otherwise the oldest of the new client's
+///   network. So no client can fill the registry with sessions that are used once, and none loses a session to a
+///   network that has left more.
+/// - The sessions of one identity, and of one network, are limited: a new session replaces their oldest detached one.
+///   If all of them have connections, it is refused.
 ///
-/// Every event costs constant time on average, a deadline logarithmic time. Memory follows the sessions.
+/// Every event takes constant time on average, a deadline logarithmic time. Memory is proportional to the sessions.
 package struct SessionRegistry<Session: Sendable>: Sendable {
-    /// The driver's number for a connection: never used twice.
+    /// The driver's number for a connection, which is never used twice.
     package typealias ConnectionID = UInt64
 
     private struct Entry {
@@ -28,46 +29,46 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         var name: String
         var connection: ConnectionID?
         let origin: SessionOrigin
-        /// The client's store; nil where it has none, or the server.
+        /// The client's store; nil if the client or the server has none.
         let store: SessionStoreID?
-        /// That of the last hello which was let in.
+        /// The attempt of the last hello that was let in.
         var attempt: UInt64
-        /// When it expires; nil while it has a connection.
+        /// The time at which it expires; nil while it has a connection.
         var deadline: (time: MonotonicTime, id: UInt64)?
 
-        /// Those that have connections are first.
+        /// Orders sessions with connections first.
         var order: (UInt64, UInt64) { (connection ?? .max, deadline?.id ?? 0) }
     }
 
     private enum StoreUse {
-        /// A connection, whose session begins when the driver has looked into the server's store.
+        /// A connection whose session begins after the driver has read the server's store.
         case opening(ConnectionID)
-        /// A session, until nothing of it is left, and the connection that waits for that.
+        /// A session until all its work is done, and the connection that waits for that.
         case used(SessionID, Session, awaitedBy: ConnectionID?)
     }
 
     private let configuration: SessionRegistryConfiguration
-    /// Nil: as many as come.
+    /// The limit of new sessions in a second; nil for none.
     private var openingRate: OpeningRate?
     private var random: SplitMix64
     private var entries: [SessionID: Entry] = [:]
     private var idsByName: [String: SessionID] = [:]
     private var deadlines = DeadlineHeap()
-    /// Whose deadlines they are.
+    /// The sessions by the numbers of their deadlines.
     private var idsByDeadline: [UInt64: SessionID] = [:]
     private var deadlineCount: UInt64 = 0
     /// The detached sessions that were never used, by their deadlines.
     private var unused = SparseQueue<SessionID>()
-    /// All detached sessions, by where they come from.
+    /// All detached sessions by network.
     private var abandoned = AbandonedSessions()
-    /// The same of each identity.
+    /// All detached sessions by identity.
     private var abandonedByIdentity = AbandonedSessions()
-    /// How many sessions each identity and each network has.
+    /// The number of sessions of each identity and each network.
     private var countByIdentity: [String: Int] = [:]
     private var countByNetwork: [String: Int] = [:]
-    /// What has each client's store: one session at a time, as what was processed is known to one.
+    /// The use of each client's store: by one session at a time, because only one knows the processed messages.
     private var stores: [SessionStoreID: StoreUse] = [:]
-    /// Sessions that are looked for elsewhere, and for which connections.
+    /// The sessions that are searched for elsewhere, and the connections that wait for them.
     private var sought: [SessionID: ConnectionID] = [:]
     private var forgotten: [(id: SessionID, session: Session)] = []
     /// Whether the server goes away.
@@ -75,28 +76,28 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
 
     /// Makes an empty registry.
     ///
-    /// - Parameter seed: what the pauses of clients that are sent away follow from. It needs not be secret.
+    /// - Parameter seed: the seed for the pauses of clients that are sent away. It need not be secret.
     package init(_ configuration: SessionRegistryConfiguration, seed: UInt64) {
         openingRate = configuration.maximumOpeningRate.map { OpeningRate(perSecond: $0) }
         self.configuration = configuration
         random = SplitMix64(seed: seed)
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     package var count: Int { entries.count }
-    /// When `timerFired` is to be called; nil: not until there was another event.
+    /// The time at which to call `timerFired`; nil to wait for another event.
     package var nextDeadline: MonotonicTime? { isDraining ? nil : deadlines.next }
 
-    /// The session of an id.
+    /// The session with an id.
     package subscript(id: SessionID) -> Session? { entries[id]?.session }
-    /// The session that has a name; nil when there is none, or the name is empty.
+    /// The session with a name; nil when there is none, or the name is empty.
     package subscript(name name: String) -> (id: SessionID, session: Session)? {
         idsByName[name].flatMap { id in entries[id].map { (id, $0.session) } }
     }
-    /// Which sessions there are, in no order.
+    /// The ids of all sessions, in no order.
     package var ids: some Collection<SessionID> { entries.keys }
 
-    /// The deadline for a client that connects now to be let in. Cut its connection then.
+    /// Returns the time by which a client that connects now must be let in. Cut its connection then.
     package func helloDeadline(now: MonotonicTime) -> MonotonicTime { now + configuration.helloTimeout }
 
     /// Returns the goodbye for a client that is not let in; nil when the connection is closed without one.
@@ -105,7 +106,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         case .ended: nil
         case .violation(let message): SessionGoodbye(.violation, message)
         case .refused(let message): SessionGoodbye(.refused, message)
-        // Of the server's own errors it learns nothing.
+        // The client learns no details of the server's own errors.
         case .undecided:
             SessionGoodbye(
                 .draining,
@@ -115,38 +116,38 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         }
     }
 
-    /// What to do with a connection that was opened.
+    /// How to treat a connection after its hello.
     package enum HelloAction {
         /// It begins this session.
         case create(SessionCredentials, Session)
-        /// It goes on with this session, which takes it from an older connection.
+        /// It resumes this session, and takes it from an older connection.
         case resume(SessionCredentials, Session)
-        /// Look into the server's store for what it has for the client's, and call `receivedHello` again with
-        /// `storeIsOpen`; or `storeNotOpened`, when that fails.
+        /// Read the content for the client's store from the server's store, and call `receivedHello` again with
+        /// `storeIsOpen`; if that fails, call `storeNotOpened`.
         case openStore(SessionStoreID)
-        /// Look for the session at other servers, and call `receivedHello` again with what was found. Say `soughtFor` in
+        /// Search for the session at other servers, and call `receivedHello` again with the result. Call `soughtFor` in
         /// any case.
         case seek(SessionClaim)
-        /// The connection goes on with this session, which has come from another server.
+        /// The connection resumes this session, which has come from another server.
         case adopt(SessionCredentials, Session)
-        /// An older session of the same client's is left, of a process that is gone: end it, wait until `nothingIsLeft`
-        /// of it, and call `receivedHello` again.
+        /// An older session of the same client, of a process that is gone, is still there: end it, wait until
+        /// `nothingIsLeft` of it, and call `receivedHello` again.
         case endFirst(Session)
-        /// Say this, and close it.
+        /// Send this goodbye, and close the connection.
         case refuse(SessionGoodbye)
     }
 
-    /// A client has said hello.
+    /// Handles a client's hello.
     ///
     /// - Parameters:
-    ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
-    ///   - origin: who and where from the client is. A session goes on only for the subject that began it, as stolen
-    ///     credentials alone give no access to its messages; and it counts for the network that it began with.
-    ///   - storeIsOpen: whether the driver has what the server's store has for the client's.
-    ///   - found: what other servers have of the session; nil: they were not asked.
-    ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
-    ///   - fresh: credentials that nobody can guess, for a session that begins.
-    ///   - makeSession: makes what the driver needs of a session that begins.
+    ///   - name: the name of the session; empty for none. A resumed session takes it, too.
+    ///   - origin: the client's identity and network. Only the identity that began a session can resume it, so stolen
+    ///     credentials alone give no access to its messages. The session counts for the network that it began from.
+    ///   - storeIsOpen: whether the driver has read the content for the client's store.
+    ///   - found: the result of the search at other servers; nil if they were not asked.
+    ///   - lingering: the number of ended sessions with work left; they also count against the maximum.
+    ///   - fresh: credentials that nobody can guess, for a new session.
+    ///   - makeSession: makes the driver's data of a new session.
     package mutating func receivedHello(
         _ hello: ClientOpening,
         name: String,
@@ -176,7 +177,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             return .resume(known, entry.session)
         }
         if case .snapshot? = found, let known = hello.credentials, entries[known.id] == nil {
-            // Whatever its origin has already: it was let in before, and nobody else has it now.
+            // Regardless of the sessions of its origin: it was let in before, and nobody else has it now.
             let session = makeSession(known)
             insert(session, known, name: name, of: origin, over: connection, hello)
             return .adopt(known, session)
@@ -196,7 +197,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
         }
         let credentials = fresh()
-        // 128 random bits are never the same twice; a driver that has no randomness must not mix up sessions.
+        // 128 random bits are never the same twice. A driver without randomness must not mix up sessions.
         precondition(entries[credentials.id] == nil)
         let session = makeSession(credentials)
         insert(session, credentials, name: name, of: origin, over: connection, hello)
@@ -228,14 +229,14 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
 
     // MARK: Other servers
 
-    /// Returns what is to be done about a session that is not here, and may be elsewhere; nil: a new one begins.
+    /// Returns what to do about a session that is not here, and may be elsewhere; nil to begin a new one.
     private mutating func seek(
         _ hello: ClientOpening,
         of origin: SessionOrigin,
         over connection: ConnectionID,
         _ found: SessionFinding?
     ) -> HelloAction? {
-        // A session with a store stays: only that store knows which durable messages were processed.
+        // A session with a store stays here: only that store knows which durable messages were processed.
         guard configuration.movesSessions, hello.attempt > 0, let known = hello.credentials, entries[known.id] == nil,
             keptStore(of: hello) == nil
         else { return nil }
@@ -259,13 +260,13 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return SessionGoodbye(.draining, message, pause: pause(upTo: .seconds(1)))
     }
 
-    /// A connection is let in, or not, for which a session was looked for elsewhere.
+    /// Notes that the search for a connection's session at other servers is over.
     package mutating func soughtFor(_ connection: ConnectionID, _ hello: ClientOpening) {
         guard let id = hello.credentials?.id, sought[id] == connection else { return }
         sought[id] = nil
     }
 
-    /// The claim of the client that has a session; nil where there is none, or it cannot go to other servers.
+    /// Returns the claim of the client of a session; nil if there is none, or it cannot move to other servers.
     package func claim(of id: SessionID) -> SessionClaim? {
         guard let entry = entries[id], entry.store == nil else { return nil }
         let credentials = SessionCredentials(id: id, token: entry.token)
@@ -275,13 +276,13 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// The answer to another server that asks for a session.
     package enum Owner {
         case session(Session)
-        /// It is not here, or not this client's.
+        /// The session is not here, or does not belong to this client.
         case unknown
-        /// A newer connection has it.
+        /// A newer connection has the session.
         case stale
     }
 
-    /// Another server asks for a session, whose client is there.
+    /// Answers another server that asks for a session, because its client is there.
     package func handOver(_ claim: SessionClaim) -> Owner {
         guard let own = self.claim(of: claim.credentials.id), own.credentials.token == claim.credentials.token,
             own.subject == claim.subject, let session = self[claim.credentials.id]
@@ -289,17 +290,17 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return claim.attempt > own.attempt ? .session(session) : .stale
     }
 
-    /// After which pause the client of a session comes back that goes to another server.
+    /// Returns the pause after which the client of a moved session comes back.
     package mutating func movePause() -> Duration { pause(upTo: configuration.drainSpread) }
 
     // MARK: Stores
 
-    /// The client's store, where the server has one, too.
+    /// Returns the client's store, if the server has one, too.
     private func keptStore(of hello: ClientOpening) -> SessionStoreID? {
         configuration.hasStore ? hello.store?.id : nil
     }
 
-    /// Gives a client's store to a connection. Returns what is to be done before its session begins; nil: nothing.
+    /// Gives a client's store to a connection. Returns what to do before its session begins, if anything.
     private mutating func open(
         _ store: SessionStoreID,
         over connection: ConnectionID,
@@ -314,12 +315,12 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             stores[store] = .used(id, session, awaitedBy: connection)
             return .endFirst(session)
         case .opening?, .used?:
-            // An older connection of the client's is about to begin a session, which the client knows nothing of.
+            // An older connection of the client is about to begin a session that the client does not know about.
             return .refuse(anotherIsLetIn())
         }
     }
 
-    /// The connection of a client, whose store was to be opened, is not let in.
+    /// Notes that a connection is not let in, because its store could not be opened.
     package mutating func storeNotOpened(over connection: ConnectionID, _ hello: ClientOpening) {
         guard let store = keptStore(of: hello) else { return }
         switch stores[store] {
@@ -332,22 +333,22 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// The stores of clients that have sessions, or are about to.
     package var usedStores: Set<SessionStoreID> { Set(stores.keys) }
 
-    /// Nothing is left of a session that has ended: no handler runs, and everything is stored.
+    /// Notes that all work of an ended session is done: no handler runs, and everything is stored.
     package mutating func nothingIsLeft(of id: SessionID, _ store: SessionStoreID?) {
         guard let store, case .used(id, _, _)? = stores[store] else { return }
         stores[store] = nil
     }
 
-    /// The sessions that made way for others since it was asked last: abandon them.
+    /// Returns the sessions that made way for others since the last call: abandon them.
     package mutating func takeForgotten() -> [(id: SessionID, session: Session)] {
         defer { forgotten = [] }
         return forgotten
     }
 
-    /// A connection is gone. Returns the session that it had, which has none now; nil when another connection has it,
-    /// or the session has ended.
+    /// Notes the end of a connection. Returns its session, which now has none; nil when another connection has it, or
+    /// the session has ended.
     ///
-    /// - Parameter wasUsed: whether anything has come from the client since the welcome of its session.
+    /// - Parameter wasUsed: whether anything was received from the client since the welcome of its session.
     @discardableResult
     package mutating func disconnected(
         _ connection: ConnectionID,
@@ -368,7 +369,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return entry.session
     }
 
-    /// A session has ended. Returns it; nil when it had ended before.
+    /// Notes the end of a session. Returns it; nil when it had ended before.
     @discardableResult
     package mutating func ended(_ id: SessionID) -> Session? {
         guard let origin = entries[id]?.origin else { return nil }
@@ -384,11 +385,11 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         counts[name] = count > 1 ? count - 1 : nil
     }
 
-    /// `nextDeadline` has come; calling it early does no harm. Returns the sessions that expire, the earliest first:
-    /// abandon them.
+    /// Notes that `nextDeadline` has passed; calling this early does no harm. Returns the sessions that expire, the
+    /// earliest first: abandon them.
     package mutating func timerFired(now: MonotonicTime) -> [(id: SessionID, session: Session)] {
         var expired: [(id: SessionID, session: Session)] = []
-        // Those of a server that goes away end with it.
+        // The sessions of a server that goes away end with it.
         guard !isDraining else { return [] }
         while let deadline = deadlines.takeDue(now: now) {
             if let id = idsByDeadline[deadline], let session = ended(id) { expired.append((id, session)) }
@@ -396,24 +397,25 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return expired
     }
 
-    /// The server goes away: from now on it begins no sessions, and none expires. Returns all sessions, and after which
-    /// pause the client of each is to come back: drain them. A session without a connection tells its client when the
-    /// client comes back.
+    /// Drains the server: from now on it begins no sessions, and none expires. Returns all sessions, with the pause
+    /// after which the client of each should come back: drain them. A session without a connection tells its client
+    /// when the client comes back.
     ///
-    /// - Parameter end: when the server ends. Clients are told when three quarters of the time until then are over, at
-    ///   the latest. The last quarter is left for responses.
+    /// - Parameter end: the time at which the server ends. Clients are told after three quarters of the remaining time
+    ///   at the latest. The last quarter is left for responses.
     package mutating func drain(
         until end: MonotonicTime,
         now: MonotonicTime
     ) -> [(session: Session, pause: Duration, deadline: MonotonicTime)] {
         isDraining = true
         let deadline = now + max(end - now, .zero) * 3 / 4
-        // In one order, so that the pauses follow from the seed: those that have connections, then those that were cut.
+        // In a fixed order, so that the pauses depend only on the seed: sessions with connections first, then those
+        // without.
         return entries.sorted { $0.value.order < $1.value.order }
             .map { ($0.value.session, pause(upTo: configuration.drainSpread), deadline) }
     }
 
-    /// Makes way for a session. Returns why it cannot begin; nil when it can.
+    /// Makes way for a session. Returns the reason why it cannot begin; nil when it can.
     private mutating func makeWay(for origin: SessionOrigin, besides lingering: Int) -> String? {
         if let subject = origin.subject, countByIdentity[subject, default: 0] >= configuration.maximumCountPerIdentity,
             !forget(abandonedByIdentity.oldest(of: subject))
@@ -425,12 +427,12 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         {
             return "There are as many sessions from this address as there may be."
         }
-        // What made way above made room here.
+        // A session that made way above also made room here.
         guard entries.count + lingering >= configuration.maximumSessionCount else { return nil }
         return forget(unused.first?.element) || forget(oldestOfGreediest(besides: origin)) ? nil : "The server is full."
     }
 
-    /// The session that makes way for one of an origin in a full registry.
+    /// Returns the session that makes way for one of an origin in a full registry.
     private func oldestOfGreediest(besides origin: SessionOrigin) -> SessionID? {
         guard let greediest = abandoned.greediest else { return nil }
         let own = origin.network.map { abandoned.count(of: $0) } ?? 0
@@ -448,7 +450,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         .nanoseconds(Int64.random(in: 0...max(spread.saturatedNanoseconds, 0), using: &random))
     }
 
-    /// It does not expire any more.
+    /// Notes that a session has a connection again: it no longer expires.
     private mutating func attached(_ id: SessionID) {
         if let deadline = entries[id]?.deadline {
             idsByDeadline[deadline.id] = nil
@@ -471,30 +473,30 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     }
 }
 
-/// What a registry is told once.
+/// The settings of a registry.
 package struct SessionRegistryConfiguration: Sendable {
-    /// How long a session is kept without a connection: 2 minutes, which outlast a tunnel, a restart of a router, and
-    /// the first attempts of a client's backoff.
+    /// How long a session is kept without a connection: 2 minutes, enough for a tunnel, a restart of a router, and the
+    /// first attempts of a client's backoff.
     package var keptDuration = Duration.seconds(120)
-    /// 10,000 sessions, so that those who connect cannot take all memory.
+    /// The most sessions: 10,000, so that clients cannot take all memory.
     package var maximumSessionCount = 10_000
-    /// How many sessions one identity may have: 100, more devices and windows than somebody uses.
+    /// The most sessions of one identity: 100, more devices and windows than a person uses.
     package var maximumCountPerIdentity = 100
-    /// How many one network may have: any number, as many clients may have one address.
+    /// The most sessions of one network: unlimited, because many clients may share one address.
     package var maximumCountPerAddress = Int.max
-    /// How long a client may take to say hello and the server to let it in, together: 10 s, as long as connecting may
-    /// take.
+    /// The time for the client's hello and the server's decision together: 10 s, the default for connecting.
     package var helloTimeout = Duration.seconds(10)
-    /// Over how long clients come back that are sent away by a server that goes away, or cannot let them in: 5 s, so
-    /// that they do not all come at once.
+    /// The period over which clients come back that were sent away by a server that goes away, or cannot let them in: 5
+    /// s, so that they do not all come at once.
     package var drainSpread = Duration.seconds(5)
-    /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
+    /// The period over which clients come back that a full server has sent away: a quarter of the time that sessions
+    /// are kept.
     package var fullSpread = Duration.seconds(30)
-    /// How many sessions begin in a second; nil: as many as come.
+    /// The most sessions that begin in a second; nil for no limit.
     package var maximumOpeningRate: Int?
     /// Whether the server keeps durable messages.
     package var hasStore = false
-    /// Whether sessions come from other servers, and go to them.
+    /// Whether sessions move between servers.
     package var movesSessions = false
 
     package init() {}

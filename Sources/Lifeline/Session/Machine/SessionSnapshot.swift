@@ -1,10 +1,10 @@
-/// All that another server needs to go on with a session: what the client has not acknowledged, and how far both sides
-/// are. It is of a session at rest: everything that came in was processed, and no call runs.
+/// The data that another server needs to continue a session: the frames that the client has not acknowledged, and the
+/// progress of both sides. The session is at rest: everything received was processed, and no call runs.
 package struct SessionSnapshot: Sendable, Equatable {
     /// A push that was accepted, and waits for credit.
     package struct Push: Sendable, Equatable {
         package let method: String
-        /// Encoded fields beside its message.
+        /// The encoded fields besides the message.
         package let fields: [UInt8]
         package let payload: [UInt8]
         package let details: LaneSnapshot.Details
@@ -25,7 +25,7 @@ package struct SessionSnapshot: Sendable, Equatable {
         }
     }
 
-    /// A method of the client's, and the credit of its pushes.
+    /// A method of the client, and the credit of its pushes.
     package struct PeerMethod: Sendable, Equatable {
         package let name: String
         package let received: UInt64
@@ -36,19 +36,19 @@ package struct SessionSnapshot: Sendable, Equatable {
         }
     }
 
-    /// Those of the client.
+    /// The terms of the client.
     package let peerTerms: SessionTerms
-    /// Those of the servers so far.
+    /// The terms of the servers so far.
     package let ownTerms: SessionTerms
     package let ordinary: LaneSnapshot
     package let urgent: LaneSnapshot
     package let waiting: [Push]
     package let methods: [OwnMethod]
     package let peerMethods: [PeerMethod]
-    /// How many frames have come in each lane.
+    /// The number of frames received in each lane.
     package let received: UInt64
     package let urgentReceived: UInt64
-    /// The highest place that the client has said to have received in an opening.
+    /// The highest received place that the client has reported in an opening.
     package let peerReceived: UInt64
 
     package init(

@@ -1,71 +1,72 @@
 internal import LifelineCore
 
-/// The messages that share a credit, or wait for the same.
+/// A group of messages that share a credit, or wait for the same condition.
 enum MessageScope: Hashable, Sendable {
-    /// Pushes of a method of this side's.
+    /// Pushes of a method of this side.
     case pushes(String)
-    /// Parts of a request of this side's.
+    /// Parts of a request of this side.
     case requestParts(serial: UInt32)
-    /// Parts of the response to a request of the peer's.
+    /// Parts of the response to a request of the peer.
     case responseParts(IncomingRequest)
-    /// Requests of this side's, which need no credit.
+    /// Requests of this side, which need no credit.
     case requests
 }
 
-/// A message that its sender has to wait with: there is no credit for it, no room in the log, or the peer goes away.
+/// A message that has to wait: for credit, for room in the log, or because the peer goes away.
 struct WaitingMessage: Sendable {
     let kind: FrameKind
     let scope: MessageScope
-    /// By which its sender knows it; 0: its sender does not wait for anything.
+    /// The sender's number for the message; 0 if the sender does not wait.
     var number: UInt64 = 0
-    /// Of a request or a part; 0 in pushes.
+    /// The serial of a request or a part; 0 for pushes.
     var serial: UInt32 = 0
-    /// Of a push or a request; else empty.
+    /// The method of a push or a request; empty for parts.
     var method = ""
     var fields: [UInt8] = []
     var payload: [UInt8] = []
     var delivery = SessionDelivery.reliable
-    /// Whether its sender is told when it was processed.
+    /// Whether the sender is told when the message was processed.
     var isObserved = false
-    /// Until when it is worth sending; of a request: until when its sender waits.
+    /// The end of the message's time to live; for a request: the time until which its caller waits.
     var deadline: MonotonicTime?
-    /// Whether its sender waits until it is accepted.
+    /// Whether the sender waits until the message is accepted.
     var isAwaited = true
-    /// Of a request: whether parts follow.
+    /// Whether parts follow a request.
     var hasParts = false
-    /// Its number in the store; 0: it is not durable.
+    /// The number in the store; 0 if the message is not durable.
     var durable: UInt64 = 0
-    /// Of a durable one: whether it was sent in a session that was lost, or perhaps by an earlier process or session.
+    /// For a durable message: whether it was sent in a lost session, or perhaps by an earlier process or session.
     var mayHaveCome = false
-    /// The durable call that it is the reply to, where no store has the reply: that is processed when this is.
+    /// The durable call that the message replies to, if no store has the reply. The call is processed when the reply
+    /// is.
     var answers: SessionMachine.Receipt?
 
     var contentByteCount: Int { fields.count + payload.count }
-    /// Its cost, roughly: numbers and tags are not counted.
+    /// The approximate cost: numbers and tags are not counted.
     var cost: Int { contentByteCount + SessionSize.frameOverhead }
 }
 
-/// The messages that wait, each scope's in order, and the scopes that may go on, by turns.
+/// The waiting messages of each scope in order, and the scopes that may proceed, which take turns.
 struct WaitingMessages: Sendable {
     private var queues: [MessageScope: SparseQueue<WaitingMessage>] = [:]
-    /// The order of those that have a number.
+    /// The order of the messages that have a number.
     private var orders: [UInt64: (order: UInt64, scope: MessageScope)] = [:]
     private var nextOrder: UInt64 = 0
-    /// Scopes to be looked at, in their order.
+    /// The scopes to check, in order.
     private var ready = FIFO<MessageScope>()
     private var isReady: Set<MessageScope> = []
     private(set) var byteCount = 0
-    /// That of the durable ones.
+    /// The number of bytes of the durable messages.
     private(set) var durableByteCount = 0
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
-    /// Whether a scope is to be looked at: there was no room for it.
+    /// Whether a scope has to be checked, because there was no room for it.
     var hasReady: Bool { !ready.isEmpty }
 
     func isWaiting(in scope: MessageScope) -> Bool { count > 0 && queues[scope] != nil }
 
-    /// Whether something else than pushes waits.
+    /// Whether messages other than pushes wait.
     var hasParts: Bool { queues.keys.contains { if case .pushes = $0 { false } else { true } } }
 
     func count(of scope: MessageScope) -> Int { queues[scope]?.count ?? 0 }
@@ -83,7 +84,7 @@ struct WaitingMessages: Sendable {
         count += 1
     }
 
-    /// Puts another message of the same scope in the place of one that waits.
+    /// Replaces a waiting message by another one of the same scope.
     mutating func replace(_ number: UInt64, with message: WaitingMessage) {
         guard let (order, scope) = orders.removeValue(forKey: number), let old = queues[scope]?[order] else { return }
         byteCount += message.cost - old.cost
@@ -97,7 +98,7 @@ struct WaitingMessages: Sendable {
         return remove(order, of: scope)
     }
 
-    /// Removes the first of a scope.
+    /// Removes the first message of a scope.
     @discardableResult
     mutating func removeFirst(of scope: MessageScope) -> WaitingMessage? {
         queues[scope]?.first.flatMap { remove($0.number, of: scope) }
@@ -110,32 +111,32 @@ struct WaitingMessages: Sendable {
         byteCount -= message.cost
         if message.durable != 0 { durableByteCount -= message.cost }
         count -= 1
-        // While nothing waits, nobody looks at the scopes, and one that were left would have the next message wait.
+        // While nothing waits, scopes are not checked, and a scope left here would make the next message wait.
         if count == 0 { (ready, isReady) = (FIFO(), []) }
         return message
     }
 
-    /// Removes and returns those of a scope.
+    /// Removes and returns the messages of a scope.
     mutating func removeAll(of scope: MessageScope) -> [WaitingMessage] {
         var removed: [WaitingMessage] = []
         while let message = removeFirst(of: scope) { removed.append(message) }
         return removed
     }
 
-    /// Removes and returns all, in the order in which they came.
+    /// Removes and returns all messages, in the order of their arrival.
     mutating func removeAll() -> [WaitingMessage] {
         let all = queues.values.flatMap { queue in queue.numbers.map { ($0, queue[$0]) } }.sorted { $0.0 < $1.0 }
         self = WaitingMessages()
         return all.compactMap(\.1)
     }
 
-    /// Has a scope looked at.
+    /// Schedules a check of a scope.
     mutating func makeReady(_ scope: MessageScope) {
         guard isWaiting(in: scope), isReady.insert(scope).inserted else { return }
         ready.append(scope)
     }
 
-    /// Has all scopes looked at, in the order of their oldest messages.
+    /// Schedules a check of all scopes, in the order of their oldest messages.
     mutating func makeAllReady() {
         let oldest = queues.compactMap { scope, queue in queue.first.map { ($0.number, scope) } }
         for (_, scope) in oldest.sorted(by: { $0.0 < $1.0 }) { makeReady(scope) }

@@ -6,11 +6,11 @@ final class InboxReader<Message: DelimitedMessage> {
     private let engine: SessionEngine
     private let inbox: SessionInbox
     private let options: DecodingOptions
-    /// Nil before the first, and behind the last one.
+    /// The present run; nil before the first and after the last message.
     private var messages: TakenMessages?
-    /// Behind the one in hand.
+    /// The index after the present message.
     private var position = 0
-    /// Of a message behind a batch, which could not be decoded.
+    /// The error of a message after a batch that could not be decoded.
     private var failure: SessionError?
 
     init(_ engine: SessionEngine, _ inbox: SessionInbox, _ options: DecodingOptions) {
@@ -25,23 +25,23 @@ final class InboxReader<Message: DelimitedMessage> {
 
     /// The next message; nil at the end.
     ///
-    /// - Throws: `malformedMessage`, the inbox's end, `cancelled`.
+    /// - Throws: `malformedMessage`, the error that ended the inbox, `cancelled`.
     @inline(__always)
     nonisolated(nonsending) func next() async throws(SessionError) -> Message? {
         guard try await hasNext() else { return nil }
         return try messageInHand()
     }
 
-    /// Waits for another message; false at the end. Those before it are processed.
+    /// Waits for another message; returns false at the end. Marks earlier messages as processed.
     ///
-    /// - Throws: the inbox's end, `cancelled`.
+    /// - Throws: the error that ended the inbox, `cancelled`.
     @inline(__always)
     nonisolated(nonsending) func hasNext() async throws(SessionError) -> Bool {
         if !Task.isCancelled, hasMore { return true }
         return try await takeMore()
     }
 
-    /// Whether there is another one of those that were taken. Then it is in hand.
+    /// Whether another message of the run is left. If so, it becomes the present one.
     @inline(__always)
     private var hasMore: Bool {
         guard takeNext(), let messages else { return false }
@@ -50,37 +50,37 @@ final class InboxReader<Message: DelimitedMessage> {
         return true
     }
 
-    /// The message in hand, of which `hasNext` has told.
+    /// Returns the present message, after `hasNext` was true.
     ///
     /// - Throws: `malformedMessage`.
     @inline(__always)
     func messageInHand() throws(SessionError) -> Message {
-        guard let messages else { preconditionFailure("There is no message in hand.") }
+        guard let messages else { preconditionFailure("There is no present message.") }
         return try messages.run.withPayload(position - 1) { (payload) throws(SessionError) in
             try Message(sessionPayload: payload, options)
         }
     }
 
-    /// That of the message in hand.
+    /// The metadata of the present message.
     @inline(__always)
     var metadata: SessionMetadata { messages?.run.metadata(position - 1) ?? [:] }
 
-    /// The message in hand as the store knows it; nil where it is not durable.
+    /// The present message as the store has it; nil if it is not durable.
     var durableMessage: SessionDurableMessage? {
         guard let messages else { return nil }
         return engine.durableMessage(messages.run.session, messages.run.entries[position - 1].place)
     }
 
-    /// Leaves the message in hand unprocessed, so that its sender sends it again; returns false where it is not durable.
+    /// Leaves the present message unprocessed, so that its sender sends it again. Returns false if it is not durable.
     func giveBack() -> Bool {
         guard durableMessage != nil else { return false }
         position -= 1
         return true
     }
 
-    /// Takes the messages that have come, at least one. Returns false at the end.
+    /// Takes the arrived messages, at least one. Returns false at the end.
     ///
-    /// - Throws: the inbox's end; `cancelled` when the task is.
+    /// - Throws: the error that ended the inbox; `cancelled` when the task is cancelled.
     private nonisolated(nonsending) func takeMore() async throws(SessionError) -> Bool {
         while true {
             var last = messages.take()
@@ -93,9 +93,10 @@ final class InboxReader<Message: DelimitedMessage> {
         }
     }
 
-    /// The messages that have come, at least one; nil at the end.
+    /// Returns the arrived messages, at least one; nil at the end.
     ///
-    /// - Parameter dropped: is told of messages that cannot be decoded, which are left out; nil: they are thrown.
+    /// - Parameter dropped: is called for messages that cannot be decoded, which are left out; if nil, their errors are
+    ///   thrown.
     nonisolated(nonsending) func nextBatch(
         dropped: ((SessionError) -> Void)? = nil
     ) async throws(SessionError) -> [Message]? {
@@ -111,7 +112,7 @@ final class InboxReader<Message: DelimitedMessage> {
                         dropped(error)
                     } else {
                         if batch.isEmpty { throw error }
-                        // Those before it go first.
+                        // The messages before it go first.
                         failure = error
                         return batch
                     }
@@ -122,7 +123,7 @@ final class InboxReader<Message: DelimitedMessage> {
         return nil
     }
 
-    /// Takes another one in hand beside those before it.
+    /// Moves to another message, and keeps those before it unprocessed.
     @inline(__always)
     private func takeNext() -> Bool {
         guard let index = messages?.handOutNext() else { return false }

@@ -1,12 +1,12 @@
 public import LifelineMessages
 
-/// The messages of one side of a call: those that a handler gets, or those that answer a call both ways. In order,
-/// until the other side has ended its messages.
+/// The messages of one side of a call, in order, until the other side has ended its messages. A handler receives them,
+/// or the caller of a method with messages both ways.
 ///
-/// A message counts as processed when the next one is asked for, or the loop is left. What is not taken waits, and
-/// holds up the sender of this stream only. A loop that is left loses nothing: the next one goes on where it stopped.
+/// A message counts as processed when the next one is asked for, or the loop is left. Messages that are not taken wait,
+/// and delay only the sender of this stream. Leaving a loop loses no message: the next loop goes on where it stopped.
 public struct SessionMessages<Message: DelimitedMessage>: AsyncSequence, Sendable {
-    /// Why there are no more messages: as calls fail.
+    /// The errors are those of calls.
     public typealias Failure = SessionError
 
     let engine: SessionEngine
@@ -15,11 +15,11 @@ public struct SessionMessages<Message: DelimitedMessage>: AsyncSequence, Sendabl
 
     fileprivate var reader: InboxReader<Message> { InboxReader(engine, inbox, options) }
 
-    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts
+    /// The messages in the batches in which they arrive, for handling many small ones at the least cost. A batch counts
     /// as processed when the next one is asked for.
     public var batches: Batches { Batches(base: self) }
 
-    /// Goes on with the next message.
+    /// Continues with the next message.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: reader) }
 
     /// Hands out one message at a time.
@@ -28,8 +28,8 @@ public struct SessionMessages<Message: DelimitedMessage>: AsyncSequence, Sendabl
 
         /// The next message; nil when the other side has ended its messages.
         ///
-        /// - Throws: `SessionError`: `malformedMessage`; `cancelled` when the task or the call is; why the call, or the
-        ///   session, has ended.
+        /// - Throws: `SessionError`: `malformedMessage`; `cancelled` when the task or the call is cancelled; the reason
+        ///   for the end of the call or the session.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> Message? {
             try await reader.next()
         }
@@ -42,12 +42,12 @@ public struct SessionMessages<Message: DelimitedMessage>: AsyncSequence, Sendabl
 
     /// The messages in batches: never an empty one.
     public struct Batches: AsyncSequence, Sendable {
-        /// Why there are no more messages.
+        /// The errors are those of calls.
         public typealias Failure = SessionError
 
         fileprivate let base: SessionMessages
 
-        /// Goes on with the next batch.
+        /// Continues with the next batch.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: base.reader) }
 
         /// Hands out one batch at a time.

@@ -1,13 +1,13 @@
 public import LifelineMessages
 internal import LifelineRuntime
 
-/// Where one side of a call sends its messages.
+/// Sends the messages of one side of a call.
 public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
     /// The messages' call.
     enum Target: Sendable {
-        /// A handler's, which answer a request.
+        /// Messages of a handler, which answer a request.
         case response(IncomingRequest)
-        /// Those of a request of this side's.
+        /// Messages of a request of this side.
         case request(CallStart)
     }
 
@@ -15,14 +15,14 @@ public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
     let target: Target
     let frameLimit: Int
 
-    /// Sends a message. Returns when it is accepted; waits while the other side has not taken enough of this stream, or
-    /// too much is kept for it. When the other side does not wait for the stream any more, messages are dropped; a
-    /// handler's task is cancelled then.
+    /// Sends a message. Returns when it is accepted. Waits while the other side has not taken enough of this stream, or
+    /// too many messages are kept for it. When the other side no longer waits for the stream, messages are dropped, and
+    /// a handler's task is cancelled.
     ///
-    /// - Parameter stage: `processed` waits until whoever iterates has asked for the next message, so that the sender
-    ///   goes at their pace, or has left.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed
-    ///   also `notWaitedFor`, and those of `SessionPushStage`.
+    /// - Parameter stage: `processed` waits until the receiving loop has asked for the next message or was left, so
+    ///   that the sender keeps the receiver's pace.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or the reason for the end of the session; with the
+    ///   stage `processed` also `notWaitedFor`, and those of `SessionPushStage`.
     public nonisolated(nonsending) func send(
         _ message: Message,
         delivery: SessionDelivery = .reliable,
@@ -34,7 +34,7 @@ public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
         switch target {
         case .response(let request): part = .partOfResponse(to: request)
         case .request(let start):
-            // Most have begun, and a function that waits costs more than all the rest.
+            // Most calls have begun, and a function that waits costs more than all the rest.
             let begunID = if let id = start.begunID { id } else { await start.wait() }
             guard let id = begunID else {
                 if stage == .accepted { return }

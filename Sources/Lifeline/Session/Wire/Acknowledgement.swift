@@ -1,13 +1,13 @@
-/// How far a side is with the other one's frames.
+/// The progress of a side with the other side's frames.
 package struct Acknowledgement: Equatable, Sendable {
-    /// How many ranges a frame may have.
+    /// The most ranges of a frame.
     package static let maximumRangeCount = 1_024
 
-    /// Every ordinary frame up to this place.
+    /// Acknowledges every ordinary frame up to this place.
     package var ordinary: UInt64
-    /// Every urgent frame up to this place.
+    /// Acknowledges every urgent frame up to this place.
     package var urgent: UInt64
-    /// Places of ordinary frames above `ordinary`: ascending, each range with a gap in front of it.
+    /// Acknowledged places of ordinary frames above `ordinary`: ascending, with a gap before each range.
     package var ranges: [ClosedRange<UInt64>]
 
     package init(ordinary: UInt64 = 0, urgent: UInt64 = 0, ranges: [ClosedRange<UInt64>] = []) {
@@ -16,7 +16,7 @@ package struct Acknowledgement: Equatable, Sendable {
         self.ranges = ranges
     }
 
-    /// How many ranges fit into a frame of so many bytes, which has room for the rest.
+    /// Returns the number of ranges that fit into a frame of this length, besides the other fields.
     static func rangeLimit(frameLimit: Int) -> Int {
         // Two varints of up to ten bytes each; the other numbers, tags and lengths take less than 64 bytes.
         min(maximumRangeCount, (frameLimit - 64) / 20)
@@ -24,7 +24,7 @@ package struct Acknowledgement: Equatable, Sendable {
 
     /// Parses the message of an acknowledgement frame.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message, and for ranges that break the rules
+    /// - Throws: `.undecodable` for malformed protobuf, and for ranges that break the rules
     package init(parsing body: UnsafeRawBufferPointer) throws(SessionViolation) {
         self.init()
         var numbers: [UInt64] = []
@@ -35,7 +35,7 @@ package struct Acknowledgement: Equatable, Sendable {
             case .varint(2): urgent = reader.varint()
             case .varint(3): try Self.append(reader.varint(), to: &numbers)
             case .delimited(3):
-                // Packed or not: a reader of protobuf takes both.
+                // Packed or not: a protobuf reader accepts both.
                 var packed = FieldReader(reader.bytesValue())
                 while !packed.isAtEnd { try Self.append(packed.varint(), to: &numbers) }
                 try packed.finish()
@@ -46,9 +46,9 @@ package struct Acknowledgement: Equatable, Sendable {
         ranges = try Self.ranges(numbers, above: ordinary)
     }
 
-    /// Appends the frame, with its length in front.
+    /// Appends the frame with its length prefix.
     ///
-    /// The ranges must be as the property says, and at most 1,024.
+    /// The ranges must be as the property describes, and at most 1,024.
     package func write(to bytes: inout [UInt8]) {
         precondition(ranges.count <= Self.maximumRangeCount, "an acknowledgement has too many ranges")
         FieldWriter.appendFrame(.acknowledgement, to: &bytes) { body in
@@ -74,7 +74,7 @@ package struct Acknowledgement: Equatable, Sendable {
         numbers.append(number)
     }
 
-    /// Makes ranges of pairs: how many places are left out, and how many follow that were processed.
+    /// Makes ranges from pairs of numbers: the skipped places, and the processed places that follow.
     private static func ranges(
         _ numbers: [UInt64],
         above ordinary: UInt64

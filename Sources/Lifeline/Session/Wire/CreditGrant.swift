@@ -1,17 +1,17 @@
-/// A grant of more of a pushed method's messages, or of a stream's.
+/// A grant of credit for more messages of a pushed method or a stream.
 package struct CreditGrant: Equatable, Sendable {
     /// The method or stream whose credit grows.
     package enum Target: Hashable, Sendable {
-        /// Pushes of a method that the receiver of the grant numbered so.
+        /// Pushes of a method, by the number that the receiver of the grant gave it.
         case method(UInt32)
-        /// Parts of a request that the receiver of the grant asked.
+        /// Parts of a request that the receiver of the grant made.
         case requestParts(serial: UInt32)
-        /// Parts of the response to a request that the sender of the grant asked.
+        /// Parts of the response to a request that the sender of the grant made.
         case responseParts(serial: UInt32)
     }
 
     package var target: Target
-    /// All bytes that were granted since the session, or the request, began.
+    /// All bytes granted since the session, or the request, began.
     package var bytes: UInt64
 
     package init(target: Target, bytes: UInt64) {
@@ -21,7 +21,7 @@ package struct CreditGrant: Equatable, Sendable {
 
     /// Parses the message of a credit frame.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message, and for a grant without a target or with several
+    /// - Throws: `.undecodable` for malformed protobuf, and for a grant without a target or with several
     package init(parsing body: UnsafeRawBufferPointer) throws(SessionViolation) {
         var (method, request, response, bytes) = (UInt32(0), UInt32(0), UInt32(0), UInt64(0))
         var reader = FieldReader(body)
@@ -45,7 +45,7 @@ package struct CreditGrant: Equatable, Sendable {
         self.bytes = bytes
     }
 
-    /// Appends the frame, with its length in front.
+    /// Appends the frame with its length prefix.
     package func write(to bytes: inout [UInt8]) {
         let (field, number): (UInt32, UInt32) =
             switch target {
@@ -60,7 +60,7 @@ package struct CreditGrant: Equatable, Sendable {
     }
 }
 
-/// The number by which later frames of its sender name a method. `OutboundFrame` writes it.
+/// A method's name, and the number that later frames of its sender use for it. `OutboundFrame` writes it.
 package struct MethodName: Equatable, Sendable {
     package static let maximumByteCount = 256
 
@@ -75,7 +75,7 @@ package struct MethodName: Equatable, Sendable {
 
     /// Parses the message of a method frame.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message, and for a name that is not 1 to 256 bytes of UTF-8
+    /// - Throws: `.undecodable` for malformed protobuf, and for a name that is not 1 to 256 bytes of UTF-8
     package init(parsing body: UnsafeRawBufferPointer) throws(SessionViolation) {
         var number: UInt32 = 0
         var name = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -1,4 +1,4 @@
-/// A method's name, which is another one where a byte differs: strings count as equal where they look alike.
+/// A method's name, compared byte by byte: Swift strings are equal when they are canonically equivalent.
 package struct ExactName: Hashable, Sendable {
     package let name: String
 

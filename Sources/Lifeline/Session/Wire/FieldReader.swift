@@ -20,7 +20,7 @@ package struct FieldReader {
         @inline(__always) package var isDelimited: Bool { wireType == 2 }
     }
 
-    /// How deep groups may be nested: as deep as protobuf's own parsers allow.
+    /// The deepest nesting of groups, as in protobuf's own parsers.
     private static let maximumDepth = 100
     /// A bit for each wire type that a field can begin with: 0, 1, 2, 3 and 5.
     private static let fieldTypes: UInt32 = 0b10_1111
@@ -29,16 +29,16 @@ package struct FieldReader {
     private let start: UnsafeRawPointer
     private let count: Int
     private var offset = 0
-    /// Whether the bytes are no protobuf message. Values that were read when it became true are meaningless.
+    /// Whether the bytes are malformed. The values read when this became true are meaningless.
     package private(set) var hasFailed = false
 
     @inline(__always) package init(_ bytes: UnsafeRawBufferPointer) {
-        // Where there are no bytes the pointer is not used.
+        // Without bytes the pointer is not used.
         start = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
         count = bytes.count
     }
 
-    /// Whether nothing is left to be read. A failure leaves nothing.
+    /// Whether nothing is left to read. After a failure nothing is left.
     @inline(__always) package var isAtEnd: Bool { offset == count }
 
     /// Returns the next field's tag; nil at the end of the message and after a failure.
@@ -75,7 +75,7 @@ package struct FieldReader {
     /// Reads the value of a field of wire type 2. The result points into the message.
     @inline(__always) package mutating func bytesValue() -> UnsafeRawBufferPointer {
         let length = varint()
-        // A length that failed is 0, and leaves nothing behind it.
+        // A length that failed is 0, and nothing follows it.
         guard length <= UInt64(truncatingIfNeeded: count &- offset) else {
             fail()
             return UnsafeRawBufferPointer(start: nil, count: 0)
@@ -102,7 +102,7 @@ package struct FieldReader {
         if hasFailed { throw .undecodable("It is no protobuf message.") }
     }
 
-    /// Skips in a copy, so that the caller's reader can stay in registers.
+    /// Skips in a copy of the reader, so that the caller's reader can stay in registers.
     @inline(never) private static func skipping(_ tag: Tag, in reader: FieldReader) -> FieldReader {
         var reader = reader
         reader.skip(tag, depth: 0)
@@ -180,7 +180,7 @@ package struct FieldReader {
     }
 }
 
-/// Two fields that a metadata entry and a detail have alike: 1 is a key or a type, 2 is a value.
+/// The two fields of a metadata entry or a detail: 1 is a key or a type, 2 is a value.
 package struct FieldPair {
     package private(set) var first = UnsafeRawBufferPointer(start: nil, count: 0)
     package private(set) var second = UnsafeRawBufferPointer(start: nil, count: 0)

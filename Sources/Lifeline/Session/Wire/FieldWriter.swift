@@ -2,10 +2,10 @@ internal import LifelineCore
 
 /// Writes protobuf fields to memory that has room for them.
 package struct FieldWriter {
-    /// The length of a padded varint, which holds any 32 bits.
+    /// The length of a padded varint, which can hold any 32 bits.
     package static let paddedLength = 5
 
-    /// Behind the last byte that was written.
+    /// The position after the last written byte.
     package private(set) var position: UnsafeMutableRawPointer
 
     @inline(__always) package init(_ memory: UnsafeMutableRawPointer) {
@@ -25,7 +25,7 @@ package struct FieldWriter {
         }
     }
 
-    /// Writes a varint that takes five bytes whatever its value is.
+    /// Writes a varint that takes five bytes for any value.
     package mutating func paddedVarint(_ value: UInt32) {
         for index in 0..<UInt32(Self.paddedLength - 1) { byte(UInt8(truncatingIfNeeded: value &>> (7 * index)) | 0x80) }
         byte(UInt8(truncatingIfNeeded: value &>> 28))
@@ -39,7 +39,7 @@ package struct FieldWriter {
         position += bytes.count
     }
 
-    /// How long a varint is.
+    /// Returns the length of a varint.
     @inline(__always) package static func length(of value: UInt64) -> Int {
         value < 0x80 ? 1 : Varint.encodedLength(of: value)
     }
@@ -60,7 +60,7 @@ extension FieldWriter {
         appendVarint(UInt64(tag.rawValue), to: &bytes)
     }
 
-    /// Appends a number. It leaves out 0, which a reader takes for granted.
+    /// Appends a number. Leaves out 0, the default of readers.
     package static func appendField(_ field: UInt32, _ value: UInt64, to bytes: inout [UInt8]) {
         guard value != 0 else { return }
         appendTag(.varint(field), to: &bytes)
@@ -81,20 +81,20 @@ extension FieldWriter {
         bytes.append(contentsOf: text.utf8)
     }
 
-    /// Appends a message that `body` appends the fields of.
+    /// Appends a message whose fields `body` appends.
     package static func appendMessage(_ field: UInt32, to bytes: inout [UInt8], _ body: (inout [UInt8]) -> Void) {
         appendTag(.delimited(field), to: &bytes)
         appendDelimited(to: &bytes, body)
     }
 
-    /// Appends a frame, with its length in front, that `body` appends the kind's fields of.
+    /// Appends a frame with its length prefix. `body` appends the fields of its kind.
     package static func appendFrame(_ kind: FrameKind, to bytes: inout [UInt8], _ body: (inout [UInt8]) -> Void) {
         appendDelimited(to: &bytes) { appendMessage(kind.rawValue, to: &$0, body) }
     }
 
     private static func appendDelimited(to bytes: inout [UInt8], _ body: (inout [UInt8]) -> Void) {
         let start = bytes.count
-        // The length of nearly all of these takes one byte.
+        // The length of nearly all such frames takes one byte.
         bytes.append(0)
         body(&bytes)
         let count = bytes.count - start - 1
@@ -123,7 +123,7 @@ extension FieldWriter {
         }
     }
 
-    /// Appends what a response says of its request's failure.
+    /// Appends the fields of a response that describe the request's failure.
     package static func statusFields(
         status: UInt32,
         message: String,

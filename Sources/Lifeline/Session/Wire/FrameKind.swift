@@ -41,11 +41,11 @@ package struct FrameKind: RawRepresentable, Hashable, Sendable {
 
     /// The field of a push that has its number among the durable messages of its sender.
     static var durableField: UInt32 { 4 }
-    /// The field of a durable push that says that it asks for a reply.
+    /// The field of a durable push that asks for a reply.
     static var callField: UInt32 { 5 }
-    /// The field of a push that has the reply to a durable call, beside the message.
+    /// The field of a push that contains the reply to a durable call, without its message.
     static var replyField: UInt32 { 6 }
-    /// The field of a durable push that says which numbers do not come any more.
+    /// The field of a durable push with the number up to which no more messages come.
     static var floorField: UInt32 { 7 }
 
     /// The lane in which frames of this kind have places; nil for frames without a place.

@@ -1,13 +1,13 @@
-/// A frame as it came, without its length prefix: its kind and the bytes of its kind's message.
+/// A received frame without its length prefix: its kind and the bytes of the kind's message.
 package struct InboundFrame {
     /// Nil for a frame without a kind, which is ignored.
     package let kind: FrameKind?
-    /// Points into the frame.
+    /// The bytes of the kind's message, which are a part of the frame.
     package let body: UnsafeRawBufferPointer
 
-    /// Finds the kind of a frame. Every length-delimited field is one, known or not; other fields are skipped.
+    /// Finds the kind of a frame. Every length-delimited field is a kind, known or not; other fields are skipped.
     ///
-    /// - Throws: `.undecodable` for a frame with several kinds, and for one that is no protobuf message.
+    /// - Throws: `.undecodable` for a frame with several kinds, and for malformed protobuf.
     package init(parsing frame: UnsafeRawBufferPointer) throws(SessionViolation) {
         // Most frames are a tag and a length of one byte each, and a body that ends with the frame.
         if frame.count >= 2, Int(frame[1]) == frame.count &- 2, frame[1] < 0x80, frame[0] < 0x80, frame[0] >= 8,

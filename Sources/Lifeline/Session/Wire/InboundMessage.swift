@@ -6,7 +6,7 @@ package struct InboundMessage {
     package static let maximumMetadataByteCount = 64 << 10
     package static let maximumDetailCount = 128
 
-    /// Bytes of the body.
+    /// A range of the body's bytes.
     private struct Part {
         private var start: UInt32 = 0
         private var count: UInt32 = 0
@@ -32,38 +32,38 @@ package struct InboundMessage {
     package let body: UnsafeRawBufferPointer
     package private(set) var serial: UInt32 = 0
     package private(set) var method: UInt32 = 0
-    /// 0: success, or no response at all.
+    /// The status code; 0 for success, and for frames other than responses.
     package private(set) var status: UInt32 = 0
-    // 32 bits each, as it is copied several times on its way.
+    // 32 bits each, because the message is copied several times.
     private var payloadPart = Part()
     private var textPart = Part()
     private var metadataSize = (count: UInt32(0), byteCount: UInt32(0))
     private var details32: UInt32 = 0
     package private(set) var hasParts = false
-    /// 0: no limit.
+    /// The timeout; 0 for no limit.
     package private(set) var timeoutMilliseconds: UInt64 = 0
-    /// The number of a push among the durable messages of its sender; 0: it is not durable.
+    /// The number of a push among the durable messages of its sender; 0 if it is not durable.
     package private(set) var durable: UInt64 = 0
-    /// Of a durable push: no number of its sender's up to this one comes any more.
+    /// For a durable push: no more messages of its sender with numbers up to this one come.
     package private(set) var floor: UInt64 = 0
     /// Whether a push asks for a reply.
     package private(set) var isCall = false
-    /// Whether a push is the reply to a durable call of the receiver's.
+    /// Whether a push is the reply to a durable call of the receiver.
     package private(set) var isReply = false
-    /// The number of that call among the durable messages of the receiver.
+    /// The number of the replied call among the durable messages of the receiver.
     package private(set) var replyNumber: UInt64 = 0
 
     @inline(__always) package var payload: UnsafeRawBufferPointer { payloadPart.bytes(of: body) }
     /// The message of a response's or a reply's status, which is UTF-8.
     package var text: UnsafeRawBufferPointer { textPart.bytes(of: body) }
     @inline(__always) package var metadataCount: Int { Int(metadataSize.count) }
-    /// How long the metadata is in its shortest encoding, with the tag and length of each entry.
+    /// The length of the metadata in its shortest encoding, with the tag and length of each entry.
     package var metadataByteCount: Int { Int(metadataSize.byteCount) }
     package var detailCount: Int { Int(details32) }
 
     /// Parses the body of a frame. A kind without such content has no fields.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message, or is of 4 GiB, and for a text that is not UTF-8.
+    /// - Throws: `.undecodable` for malformed protobuf, a body of 4 GiB or more, and a text that is not UTF-8.
     package init(_ kind: FrameKind, _ body: UnsafeRawBufferPointer) throws(SessionViolation) {
         if body.count > UInt32.max { throw .undecodable("It is of 4 GiB or more.") }
         self.kind = kind
@@ -80,14 +80,14 @@ package struct InboundMessage {
         try reader.finish()
     }
 
-    /// Whether there are more entries of metadata, or more details, than a message may have.
+    /// Whether the message has more entries of metadata, or more details, than allowed.
     package var exceedsEntryLimits: Bool {
         metadataCount > Self.maximumMetadataCount || metadataByteCount > Self.maximumMetadataByteCount
             || detailCount > Self.maximumDetailCount
     }
 
-    /// The metadata, read from the body at each call: of a reply, that of the reply. Of entries with the same key the last
-    /// one counts.
+    /// The metadata, read from the body at each call. For a reply, it is that of the reply. Of entries with the same
+    /// key the last one counts.
     package var metadata: [String: String] {
         guard metadataCount > 0 else { return [:] }
         var metadata: [String: String] = [:]
@@ -112,7 +112,7 @@ package struct InboundMessage {
     /// The message of a response's or a reply's status.
     package var textString: String { String(decoding: text, as: UTF8.self) }
 
-    /// Calls `take` with the pairs of a field, and with those of a field of the reply in a push.
+    /// Calls `take` with the pairs of a field; for a reply, with those of a field inside the push's reply.
     private func forEachPair(
         _ wanted: FieldReader.Tag?,
         inReply wantedInReply: FieldReader.Tag,
@@ -146,7 +146,7 @@ package struct InboundMessage {
         }
     }
 
-    /// Appends the fields of a call or a reply as they came, for another frame.
+    /// Appends the received fields of a call or a reply unchanged, for another frame.
     func appendCallFields(to fields: inout [UInt8]) {
         FieldWriter.appendField(FrameKind.callField, isCall ? 1 : 0, to: &fields)
         guard isReply else { return }
@@ -204,7 +204,7 @@ extension InboundMessage {
         }
     }
 
-    /// The fields of several are those of one, as protobuf has it.
+    /// Several occurrences are merged into one, as protobuf demands.
     @inline(never)
     private mutating func readReply(_ reply: UnsafeRawBufferPointer) throws(SessionViolation) {
         isReply = true
@@ -244,7 +244,7 @@ extension InboundMessage {
     private mutating func readMetadata(_ entry: UnsafeRawBufferPointer) throws(SessionViolation) {
         _ = try FieldPair(parsing: entry, isText: true)
         metadataSize.count += 1
-        // The field's number is below 16, so that its tag is one byte. In all, no more than the body has.
+        // The field's number is below 16, so its tag is one byte. The sum is at most the body's length.
         metadataSize.byteCount &+= UInt32(
             truncatingIfNeeded: 1 + Varint.encodedLength(of: UInt64(entry.count)) + entry.count
         )

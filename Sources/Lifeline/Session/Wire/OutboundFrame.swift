@@ -13,13 +13,13 @@ package struct OutboundFrame {
     private let layout: Layout
     private let bodyCount: Int
     private let frameCount: Int
-    /// The whole frame's length, with the length in front.
+    /// The length of the whole frame, including its length prefix.
     package let byteCount: Int
 
-    /// Makes a frame of one of the kinds with a place, or of one that is sent at most once.
+    /// Makes a frame of a kind with a place, or of a kind that is sent at most once.
     ///
     /// - Parameters:
-    ///   - kind: the kind, which must have a field for each of the others that is given
+    ///   - kind: the kind, which must have a field for each of the other arguments that is given
     ///   - serial: the request's serial
     ///   - method: the method's number
     ///   - timeoutMilliseconds: a request's timeout, written so that `patchTimeout` can change it; nil for none
@@ -49,7 +49,7 @@ package struct OutboundFrame {
         self.payload = payload
         self.layout = layout
         var count = fields.count
-        // Each tag in here is one byte.
+        // Each tag is one byte.
         if timeoutMilliseconds != nil { count += 1 + FieldWriter.paddedLength }
         if serial != 0 { count += 1 + FieldWriter.length(of: UInt64(serial)) }
         if method != 0 { count += 1 + FieldWriter.length(of: UInt64(method)) }
@@ -126,7 +126,7 @@ extension OutboundFrame {
         }
     }
 
-    /// The offset behind a varint.
+    /// Returns the offset after a varint.
     private static func lengthEnd(in frame: UnsafeMutableRawBufferPointer, from start: Int) -> Int {
         var index = start
         while index < frame.count, frame[index] >= 0x80 { index += 1 }

@@ -3,7 +3,7 @@ internal import LifelineCore
 extension SessionGoodbye {
     /// Parses the message of a goodbye.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message, and for a text that is not UTF-8
+    /// - Throws: `.undecodable` for malformed protobuf, and for a text that is not UTF-8
     package init(parsing body: UnsafeRawBufferPointer) throws(SessionViolation) {
         var (code, pause) = (UInt32(0), UInt64(0))
         var message = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -24,7 +24,7 @@ extension SessionGoodbye {
         )
     }
 
-    /// Appends the frame, with its length in front.
+    /// Appends the frame with its length prefix.
     package func write(to bytes: inout [UInt8]) {
         FieldWriter.appendFrame(.goodbye, to: &bytes) { body in
             FieldWriter.appendField(1, UInt64(code?.rawValue ?? 0), to: &body)
@@ -38,7 +38,7 @@ extension SessionGoodbye {
 package enum HeartbeatFrame {
     /// Parses the number of a ping or pong.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message
+    /// - Throws: `.undecodable` for malformed protobuf
     package static func number(parsing body: UnsafeRawBufferPointer) throws(SessionViolation) -> UInt64 {
         var number: UInt64 = 0
         var reader = FieldReader(body)
@@ -52,7 +52,7 @@ package enum HeartbeatFrame {
         return number
     }
 
-    /// Appends a ping or pong, with its length in front.
+    /// Appends a ping or pong with its length prefix.
     package static func write(kind: FrameKind, number: UInt64, to bytes: inout [UInt8]) {
         precondition(kind == .ping || kind == .pong, "the kind is no heartbeat")
         FieldWriter.appendFrame(kind, to: &bytes) { FieldWriter.appendField(1, number, to: &$0) }
@@ -60,7 +60,7 @@ package enum HeartbeatFrame {
 }
 
 extension Duration {
-    /// Makes a duration of a number on the wire. More than 365 days count as 365 days.
+    /// Makes a duration from a number on the wire. More than 365 days count as 365 days.
     init(wireMilliseconds: UInt64) {
         self = min(.milliseconds(Int64(clamping: wireMilliseconds)), .longest)
     }

@@ -1,17 +1,17 @@
 /// One of the two sequences in each direction of a session.
 package enum SessionLane: Sendable, Hashable, CaseIterable {
-    /// Names of methods, pushes, requests, parts, and responses that end parts. They come to their handlers in the
-    /// order in which they were accepted.
+    /// Names of methods, pushes, requests, parts, and responses that end parts. They reach their handlers in the order
+    /// in which they were accepted.
     case ordinary
-    /// Other responses, and cancels. They are processed as they come, so that a handler that waits for one gets it,
-    /// however much else waits for that handler.
+    /// Other responses, and cancels. They are processed on arrival, so that a handler that waits for one gets it, even
+    /// if much else waits for that handler.
     case urgent
 }
 
-/// Where a message stands.
+/// The place of a message.
 package struct SessionPlace: Sendable, Hashable {
     package let lane: SessionLane
-    /// 1 for the first of the lane, and so on.
+    /// The place within the lane, from 1 on.
     package let sequence: UInt64
 
     package init(_ lane: SessionLane, _ sequence: UInt64) {
@@ -20,9 +20,9 @@ package struct SessionPlace: Sendable, Hashable {
     }
 }
 
-/// How much may be under way, or is: in each lane.
+/// The limit of frames and bytes under way in each lane.
 package struct SessionWindow: Sendable, Hashable {
-    /// The fewest bytes that a peer may grant: a refusal of 1 KiB has room, with what each message counts beside it.
+    /// The fewest bytes that a peer may grant: enough for a refusal of 1 KiB with the overhead of each message.
     static var smallestByteCount: Int { 4 << 10 }
 
     package let frameCount: Int
@@ -34,15 +34,16 @@ package struct SessionWindow: Sendable, Hashable {
         self.byteCount = max(byteCount, 0)
     }
 
-    /// Whether another message has room beside so much. What a peer sends has to.
+    /// Returns whether another message has room besides the taken size. Every message of a peer must have room.
     func takes(_ addedByteCount: Int, besides taken: SessionSize) -> Bool {
         taken.frameCount < frameCount && addedByteCount <= byteCount - taken.byteCount
     }
 }
 
-/// How much some messages are.
+/// The number of some messages, and their bytes.
 package struct SessionSize: Sendable, Hashable {
-    /// Each frame costs this beside its length: records, inbox places and slack. `docs/session-protocol.md` has it.
+    /// The cost of each frame besides its length: records, inbox places and slack. `docs/session-protocol.md` defines
+    /// it.
     package static var frameOverhead: Int { 64 }
 
     package var frameCount = 0

@@ -1,27 +1,27 @@
 internal import LifelineCore
 
-/// A hello: how a client opens a connection.
+/// A hello, with which a client opens a connection.
 package struct ClientOpening: Equatable, Sendable {
-    /// How many entries of metadata a hello may have.
+    /// The most entries of metadata in a hello.
     package static let maximumMetadataCount = 128
-    /// How many bytes the name and the encoded metadata may have in all.
+    /// The most bytes of the name and the encoded metadata together.
     package static let maximumNameAndMetadataByteCount = 16 << 10
 
-    /// The versions that the client speaks.
+    /// The lowest version that the client speaks.
     package var minimumVersion: UInt32
     package var maximumVersion: UInt32
-    /// The session to go on with; nil: a new one.
+    /// The session to resume; nil for a new one.
     package var credentials: SessionCredentials?
-    /// Above that of every earlier hello of the session.
+    /// The attempt number, higher than that of every earlier hello of the session.
     package var attempt: UInt64
-    /// How far the client is with the server's frames.
+    /// The progress of the client with the server's frames.
     package var progress: OpeningProgress
     package var terms: SessionTerms
-    /// How the session is to be found at the server; may be empty.
+    /// The name by which the server finds the session; may be empty.
     package var name: String
-    /// For the server's decision whether to let the client in.
+    /// The metadata for the server's decision whether to let the client in.
     package var metadata: [String: String]
-    /// The sender's store; nil: it has none.
+    /// The sender's store, if it has one.
     package var store: StoreOpening?
 
     package init(
@@ -89,7 +89,7 @@ package struct ClientOpening: Equatable, Sendable {
         )
     }
 
-    /// Appends the frame, with its length in front.
+    /// Appends the frame with its length prefix.
     package func write(to bytes: inout [UInt8]) {
         FieldWriter.appendFrame(.hello, to: &bytes) { body in
             FieldWriter.appendField(1, UInt64(minimumVersion), to: &body)
@@ -108,21 +108,21 @@ package struct ClientOpening: Equatable, Sendable {
     }
 }
 
-/// A welcome: how a server lets a client in.
+/// A welcome, with which a server lets a client in.
 package struct ServerOpening: Equatable, Sendable {
-    /// The version to speak.
+    /// The version to use.
     package var version: UInt32
-    /// The session, as the next hello names it.
+    /// The session for the next hello.
     package var credentials: SessionCredentials
-    /// Whether it is the session that the hello named.
+    /// Whether this is the session that the hello named.
     package var isResumed: Bool
     /// How long the server keeps the session without a connection: 0 to 365 days, in whole milliseconds on the wire.
     package var kept: Duration
-    /// How far the server is with the client's frames.
+    /// The progress of the server with the client's frames.
     package var progress: OpeningProgress
     package var terms: SessionTerms
     package var metadata: [String: String]
-    /// The sender's store; nil: it has none.
+    /// The sender's store, if it has one.
     package var store: StoreOpening?
 
     package init(
@@ -187,7 +187,7 @@ package struct ServerOpening: Equatable, Sendable {
         )
     }
 
-    /// Appends the frame, with its length in front.
+    /// Appends the frame with its length prefix.
     package func write(to bytes: inout [UInt8]) {
         FieldWriter.appendFrame(.welcome, to: &bytes) { body in
             FieldWriter.appendField(1, UInt64(version), to: &body)
@@ -206,9 +206,9 @@ package struct ServerOpening: Equatable, Sendable {
 /// The metadata of an opening while it is read.
 private struct OpeningMetadata {
     private(set) var entries: [String: String] = [:]
-    /// How many entries came, with those that have the same key.
+    /// The number of entries, including those with the same key.
     private(set) var count = 0
-    /// How long they are in their shortest encoding, with the tag and length of each.
+    /// The length of the entries in their shortest encoding, with the tag and length of each.
     private(set) var byteCount = 0
 
     mutating func add(_ entry: UnsafeRawBufferPointer) throws(SessionViolation) {

@@ -4,16 +4,16 @@ package struct SessionTerms: Equatable, Sendable {
     package static let smallestCredit = 64 << 10
     /// The shortest limit of frames that a side may have, in bytes.
     static let smallestFrameLimit = 4 << 10
-    /// The longest frame, in bytes, of a side that does not say.
+    /// The longest frame, in bytes, of a side that does not specify it.
     package static let usualFrameLength = 4 << 20
 
-    /// The other side's frames of a lane that may be sent and not acknowledged.
+    /// The most frames of a lane that the other side may send without an acknowledgement.
     package var window: SessionWindow
     /// The credit with which each pushed method and each stream begins, in bytes.
     package var credit: Int
-    /// Requests of the other side that may wait for their responses at once.
+    /// The most requests of the other side that may wait for their responses at once.
     package var maximumRequestCount: Int
-    /// The longest frame, in bytes without the length in front.
+    /// The longest frame, in bytes without the length prefix.
     package var maximumFrameLength: Int
 
     package init(window: SessionWindow, credit: Int, maximumRequestCount: Int, maximumFrameLength: Int) {
@@ -33,7 +33,7 @@ package struct SessionTerms: Equatable, Sendable {
         }
     }
 
-    /// The numbers as they came. A message that comes several times is merged, field by field.
+    /// The received numbers. A message that occurs several times is merged, field by field.
     struct Numbers {
         private var windowFrames: UInt32 = 0
         private var windowBytes: UInt64 = 0
@@ -80,12 +80,12 @@ package struct SessionTerms: Equatable, Sendable {
 /// The store of a side that keeps durable messages.
 package struct StoreOpening: Equatable, Sendable {
     package let id: SessionStoreID
-    /// No durable message of the side's with a number up to this one comes any more.
+    /// No more durable messages of this side with numbers up to this one come.
     package let floor: UInt64
 
     package init(id: SessionStoreID, floor: UInt64) { (self.id, self.floor) = (id, floor) }
 
-    /// Reads one; nil where its id is none.
+    /// Reads a store; nil if its id is malformed.
     ///
     /// - Throws: `.undecodable`
     init?(parsing bytes: UnsafeRawBufferPointer) throws(SessionViolation) {
@@ -112,11 +112,11 @@ package struct StoreOpening: Equatable, Sendable {
     }
 }
 
-/// How far a side is with the other side's frames when it opens a connection.
+/// The progress of a side with the other side's frames when it opens a connection.
 package struct OpeningProgress: Equatable, Sendable {
     /// Every ordinary frame up to this place was processed.
     package var processed: UInt64
-    /// Every ordinary frame up to this place has come.
+    /// Every ordinary frame up to this place was received.
     package var received: UInt64
     /// Every urgent frame up to this place was processed.
     package var urgent: UInt64
@@ -127,7 +127,7 @@ package struct OpeningProgress: Equatable, Sendable {
         self.urgent = urgent
     }
 
-    /// Takes the fields of a progress message; others keep their values.
+    /// Takes the present fields of a progress message; the others keep their values.
     mutating func merge(_ bytes: UnsafeRawBufferPointer) throws(SessionViolation) {
         var reader = FieldReader(bytes)
         while let tag = reader.next() {

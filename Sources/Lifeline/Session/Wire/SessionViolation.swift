@@ -1,10 +1,10 @@
-/// How a peer broke the rules of the session protocol.
+/// A way in which a peer broke the rules of the session protocol.
 package enum SessionViolation: Error, Hashable, Sendable {
-    /// It has processed or received what was never sent.
+    /// It acknowledged a frame that was never sent.
     case unknownAcknowledgement(SessionPlace)
-    /// When it came back it said to have processed less than it had said before.
+    /// When it came back, it reported less progress than before.
     case acknowledgementWentBack(SessionPlace)
-    /// It sent more than the window of a lane before anything was processed.
+    /// It sent more than the window of a lane without an acknowledgement.
     case windowExceeded(SessionLane)
     /// It sent this before, or instead of, opening the session.
     case notOpened
@@ -12,21 +12,21 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case openedTwice
     /// It chose a version that was not offered.
     case version(UInt32)
-    /// It went on with another session than the one that was named.
+    /// It resumed another session than the one that was named.
     case otherSession
-    /// Its frame is none of those that this side takes: a hello from a server, a welcome from a client.
+    /// It sent a frame that only the other side may send: a hello from a server, or a welcome from a client.
     case unexpectedFrame
     /// It used the serial of a request that has no response yet.
     case serialInUse(UInt32)
     /// It sent a request with serial 0, which stands for none.
     case noSerial
-    /// Its welcome has a session's name, or a token, of another length than 16 bytes: so many.
+    /// Its welcome has a session's id, or a token, of this length and not of 16 bytes.
     case malformedCredentials(byteCount: Int)
     /// Its opening has no window, or one that is too small for a refusal.
     case emptyWindow
     /// Its opening has less credit than it must.
     case smallCredit
-    /// Its frame cannot be taken: it is too long, or is no message. The text says which.
+    /// Its frame is too long or malformed. The text has the details.
     case undecodable(String)
     /// Its push or response has more metadata, or more details, than a message may have.
     case tooManyEntries
@@ -34,19 +34,19 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case tooManyDurable
     /// The number of a durable message has more than 63 bits.
     case durableNumber
-    /// It sent a call in a push that is not durable, or it is a server and sent a call, or a client and sent a reply.
+    /// It sent a call in a push that is not durable, or it is a server that sent a call, or a client that sent a reply.
     case callOrReply
-    /// It has not acknowledged thousands of urgent frames, which are processed as they come.
+    /// It has not acknowledged thousands of urgent frames, which are processed on arrival.
     case urgentFramesUnacknowledged
-    /// It takes frames of so many bytes only.
+    /// It only takes frames up to this length, which is less than 4 KiB.
     case frameLimit(Int)
     /// It sent more of a method or a stream than its credit allows.
     case creditExceeded
-    /// Its frame names a method by a number that it has not given.
+    /// Its frame uses a method number that it has not assigned.
     case unknownMethod(UInt32)
-    /// It gave a method this number, which is not the next one.
+    /// It assigned this number to a method, which is not the next one.
     case methodNumber(UInt32)
-    /// It gave numbers to more methods than it may.
+    /// It assigned numbers to more methods than it may.
     case tooManyMethods
     /// It sent a part of a request, or the end, after the end, or for a request without parts.
     case partsAfterEnd

@@ -1,52 +1,52 @@
 internal import NIOCore
 
-/// What was read so far was decoded.
+/// An event: all bytes read so far were decoded.
 struct HTTPBytesDecoded {}
 
 /// Runs one of NIO's HTTP decoders until the protocol is switched.
 ///
-/// NIO's own handler for that hands what follows the head on later, when it leaves the pipeline, and loses it when the
-/// peer ends its side meanwhile. Nor does the decoder bound everything that may stand before a head's end: empty lines,
-/// heads of informational answers, the phrase beside a status.
+/// NIO's own handler passes on the bytes after the head later, when it leaves the pipeline, and loses them when the
+/// peer ends its side meanwhile. Its decoder does not bound everything before a head's end, either: empty lines, heads
+/// of informational answers, reason phrases.
 final class HTTPHeadReader<Decoder: ByteToMessageDecoder>: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
-    /// Until a head is complete: twice what `WebSocketLayer.headLimits` give its fields.
+    /// The most bytes until a head is complete: twice what `WebSocketLayer.headLimits` allows for its fields.
     private static var maximumHeadByteCount: Int { 64 << 10 }
-    /// What may wait behind a head, until the WebSocket is open: some reads of the largest size.
+    /// The most bytes that may wait after a head, until the WebSocket is open: some reads of the largest size.
     private static var maximumRestByteCount: Int { 256 << 10 }
 
     private enum State {
         /// Can go to: keeping, dropping.
         case decoding
-        /// What comes is for who follows. Can go to: dropping.
+        /// Received bytes are kept for the next handler. Can go to: dropping.
         case keeping
-        /// What comes is for nobody. Can go to: nothing.
+        /// Received bytes are dropped. Can go to: no other state.
         case dropping
     }
 
     private var decoder: Decoder
     private var state = State.decoding
     private var decodedByteCount = 0
-    /// What is not decoded.
+    /// The bytes that are not decoded.
     private var bytes = ByteBuffer()
 
     init(_ decoder: Decoder) {
         self.decoder = decoder
     }
 
-    /// The head is complete: what follows it is kept.
+    /// Keeps the bytes after the head, which is complete.
     func keepRest() {
         if case .decoding = state { state = .keeping }
     }
 
-    /// What follows the head, so far. No more is kept.
+    /// Returns the bytes after the head so far. No more are kept.
     func takeRest() -> ByteBuffer {
         defer { drop() }
         return bytes
     }
 
-    /// Nothing more is wanted.
+    /// Drops all further bytes.
     func drop() {
         state = .dropping
         bytes = ByteBuffer()
@@ -63,7 +63,7 @@ final class HTTPHeadReader<Decoder: ByteToMessageDecoder>: ChannelInboundHandler
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if case .dropping = state { return }
-        // Taken out, for whom the decoder calls may want nothing more.
+        // Moved out, because a callee of the decoder may call `drop()`.
         var bytes = ByteBuffer()
         swap(&bytes, &self.bytes)
         bytes.writeImmutableBuffer(unwrapInboundIn(data))
@@ -80,8 +80,7 @@ final class HTTPHeadReader<Decoder: ByteToMessageDecoder>: ChannelInboundHandler
         context.fireUserInboundEventTriggered(HTTPBytesDecoded())
     }
 
-    /// The decoder leaves bytes of a field that is not whole, and all that follows the head when the protocol is
-    /// switched.
+    /// The decoder leaves the bytes of an incomplete field, and all bytes after the head when the protocol is switched.
     private func decode(_ bytes: inout ByteBuffer, _ context: ChannelHandlerContext) throws {
         let before = bytes.readableBytes
         _ = try decoder.decode(context: context, buffer: &bytes)

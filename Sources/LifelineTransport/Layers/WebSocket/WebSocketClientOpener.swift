@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Asks the server for a WebSocket, and replaces itself by one.
+/// Asks the server for a WebSocket, and replaces itself by its handlers.
 final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -14,7 +14,7 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
     private let encoder = HTTPRequestEncoder()
     private let decoder = HTTPResponseDecoder(limitConfiguration: WebSocketLayer.headLimits)
     private let reader: Reader
-    /// Nil once it is kept.
+    /// Nil once it is completed.
     private var opened: EventLoopPromise<Void>?
     private var opening: WebSocketOpening?
     private var isHeadComplete = false
@@ -52,7 +52,7 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
             uri: handshake.target,
             headers: HTTPHeaders(handshake.fields)
         )
-        // The decoder has to know what is answered.
+        // The decoder has to know the request that is answered.
         decoder.write(data: .head(head))
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
@@ -112,7 +112,7 @@ final class WebSocketClientOpener: ChannelInboundHandler, RemovableChannelHandle
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
         case is HTTPParserError, is ByteToMessageDecoderError.PayloadTooLargeError:
-            fail(.badWebSocketAnswer("is no HTTP answer of a size that is to be expected"))
+            fail(.badWebSocketAnswer("is not an HTTP answer of a reasonable size"))
         default: fail(error)
         }
     }

@@ -2,24 +2,25 @@ internal import LifelineCore
 internal import NIOCore
 internal import NIOWebSocket
 
-/// How a WebSocket ends: each side says so by a Close, then a server closes the TCP connection, and a client waits for
+/// The end of a WebSocket: each side sends a Close, then a server closes the TCP connection, and a client waits for
 /// that.
 extension WebSocketHandler {
     /// How long to wait for the other side to close the TCP connection: a client leaves that to the server (RFC 6455,
-    /// section 7.1.1), and a server that refuses something gives its Close the time to be read. Several round trips.
+    /// section 7.1.1), and a server that refuses something gives the peer time to read its Close. Long enough for
+    /// several round trips.
     static var lingerTime: TimeAmount { .seconds(1) }
 
     enum Linger {
         /// Can go to: waiting.
         case none
-        /// The TCP connection is not closed until the peer does, or time is over. Can go to: over.
+        /// The TCP connection stays open until the peer closes it, or the time is over. Can go to: over.
         case waiting(Wait)
         case over
     }
 
     struct Wait {
         let timer: Scheduled<Void>
-        /// Whether a Close says of a failure: then the cut that follows waits, too.
+        /// Whether a Close reports a failure: then the cut that follows waits, too.
         let isAfterFailure: Bool
         var isCloseRequested = false
         var close: EventLoopPromise<Void>?
@@ -36,7 +37,7 @@ extension WebSocketHandler {
         case .input:
             context.close(mode: .input, promise: promise)
         case .output:
-            // The peer closes its side in turn, and a server the TCP connection.
+            // The peer closes its side in response, and a server then closes the TCP connection.
             if let close = machine.endRequested() { writeClose(close, context) }
             let written = closeWritten ?? context.eventLoop.makeSucceededVoidFuture()
             // A peer that has closed may be gone before it reads our answer.
@@ -79,11 +80,11 @@ extension WebSocketHandler {
         }
     }
 
-    /// When both sides have closed, all is said: a layer below says that it is the end, and does not wait for the peer
-    /// to say so once more, which many do not.
+    /// Closes the TCP connection after both sides have closed. A layer below sends its end, and does not wait for that
+    /// of the peer, because many peers do not send it.
     private func closeTransport(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
         guard machine.hasPeerClosed, !machine.maySend else {
-            // What ends now is no cut of the peer's.
+            // The end that follows is not a cut by the peer.
             _ = machine.transportEnded()
             return context.close(mode: .all, promise: promise)
         }

@@ -2,45 +2,46 @@ internal import LifelineCore
 internal import NIOCore
 internal import NIOWebSocket
 
-/// The peer has closed both directions at once, as WebSocket does: what is accepted for it and not written yet is lost.
+/// An event: the peer has closed both directions at once, as WebSocket does. Accepted bytes that are not written yet
+/// are lost.
 package struct PeerEndedBothSides: Sendable {
     package init() {}
 }
 
-/// Ask the peer for a sign of life, on a layer that can. Fails when this side has ended.
+/// An event that asks the peer for a sign of life, on a layer that can. It fails when this side has ended.
 struct LayerPing: Sendable {
     let number: UInt64
 }
 
-/// What the peer sent is no frame or no message: a layer may tell it so, before the connection is closed.
+/// An event: the peer sent a malformed frame or message. A layer may tell the peer before the connection is closed.
 struct PeerViolatedProtocol: Sendable {}
 
-/// An open WebSocket: translates between its messages and what `ConnectionHandler` reads and writes;
+/// The handler of an open WebSocket: translates between its messages and the bytes of `ConnectionHandler`.
 /// `WebSocketStateMachine` decides.
 ///
-/// What one read brings goes up together, and a read that brings only control frames, or a part of a frame, as no
-/// bytes: that is a sign of life.
+/// The bytes of one read are passed on together. A read with only control frames, or a part of a frame, passes on no
+/// bytes, which counts as a sign of life.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = WebSocketFrame
 
-    /// Answers to pings that may wait to be written. Of more only the newest is kept (RFC 6455, section 5.5.3).
+    /// The most pongs that may wait to be written. Of further ones only the newest is kept (RFC 6455, section 5.5.3).
     private static let maximumPongs = 16
 
     let opening: WebSocketOpening
     private let role: WebSocketStateMachine.Role
     private let options: WebSocketLayer.Options
     var machine: WebSocketStateMachine
-    /// What a read has brought so far.
+    /// The bytes of the present read so far.
     private var inbound = ByteBuffer()
-    /// The message whose fragments are coming, where whole messages are handed on.
+    /// The message that is being received in fragments, when whole messages are passed on.
     private var message = ByteBuffer()
     private var pongsInFlight = 0
     private var newestPing: ByteBuffer?
     private var needsFlush = false
-    /// Why writing is not possible any more.
+    /// The reason why nothing more can be written.
     private var writeFailure: ConnectionError?
     var closeWritten: EventLoopFuture<Void>?
     var linger = Linger.none
@@ -51,7 +52,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         self.options = options
         machine = WebSocketStateMachine(
             rules: WebSocketFrameRules(role: role, receivesMessages: options.receivesMessages),
-            // As a stream of frames, a message needs no bound: nothing of it is held.
+            // In a stream of frames a message needs no bound, because it is not kept.
             maximumMessageLength: options.receivesMessages ? options.maximumReceivedLength : nil
         )
     }
@@ -76,7 +77,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             needsFlush = false
             context.flush()
         }
-        // Whoever does not want bytes now must not keep the end from being seen.
+        // Read even if no bytes are wanted now, so that the end is noticed.
         if case .waiting = linger { context.read() }
         context.fireChannelReadComplete()
     }
@@ -120,7 +121,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private func refuse(_ answer: [UInt8]?, _ failure: ConnectionError, _ context: ChannelHandlerContext) {
         writeFailure = failure
         if let answer { writeClose(answer, context) }
-        // A server closes first; the end of its side makes a client do the same.
+        // A server closes first; a client follows when the server's side has ended.
         if role == .server {
             closeWritten?.assumeIsolated().whenSuccess { context.close(mode: .output, promise: nil) }
         }
@@ -177,10 +178,10 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case is NIOWebSocketError:
             perform(machine.violated(.noFrame), ByteBuffer(), context)
         case is ByteToMessageDecoderError:
-            // What follows a frame that could not be read.
+            // Bytes after a frame that could not be read are dropped.
             return
         case _ where machine.hasPeerClosed:
-            // It is gone, and all is said: no failure.
+            // The connection is closed after both sides have ended, which is not a failure.
             endLinger(isOverdue: false, context)
         default:
             context.fireErrorCaught(error)
@@ -200,7 +201,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             isComplete = bytes.readableBytes == 0
             context.write(frame(opcode, payload), promise: isComplete ? promise : nil)
         }
-        // Never: nobody above writes anything but whole frames.
+        // This never happens: the handlers above write only whole frames.
         if !isComplete { promise?.fail(ConnectionError.webSocketEnded) }
     }
 
@@ -232,13 +233,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
             context.writeAndFlush(frame(.ping, ByteBuffer(integer: ping.number)), promise: nil)
             promise?.succeed()
         case is PeerViolatedProtocol:
-            let closure = WebSocketClosure(.invalidPayload, reason: "what came is no valid message")
+            let closure = WebSocketClosure(.invalidPayload, reason: "the message is malformed")
             if case .violated(let answer, _) = machine.violated(closure) {
                 refuse(answer, .webSocketViolated(closure), context)
             }
             promise?.succeed()
         case is SocketCut:
-            // What tells the peer of a failure is given its time. Whoever aborts does not wait.
+            // A Close that reports a failure gets its time. An abort does not wait.
             if case .waiting(var wait) = linger, wait.isAfterFailure {
                 wait.requestClose(promise)
                 linger = .waiting(wait)
@@ -267,13 +268,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard let payload = newestPing, machine.maySend else { return }
         newestPing = nil
         answerPing(payload, context)
-        // This may be called while a flush is under way, and after the read that brought the ping.
+        // This may run while a flush is under way, and after the read with the ping.
         context.eventLoop.assumeIsolated().execute { context.flush() }
     }
 }
 
 extension ByteBuffer {
-    /// Adds bytes; the first ones without a copy.
+    /// Appends bytes; the first ones without a copy.
     fileprivate mutating func append(_ bytes: ByteBuffer) {
         if readableBytes == 0 {
             self = bytes

@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import NIOCore
 
-/// Looks at the headers of frames before the codec does. Of the first one that must not be, and of what follows it,
-/// nothing goes on; `WebSocketHandler` gets the `WebSocketClosure` as an error.
+/// Checks the headers of frames before the codec reads them. The first invalid frame, and all bytes after it, are
+/// dropped; `WebSocketHandler` gets the `WebSocketClosure` as an error.
 final class WebSocketHeaderHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

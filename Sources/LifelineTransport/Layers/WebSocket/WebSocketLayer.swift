@@ -6,24 +6,24 @@ internal import NIOWebSocket
 
 /// WebSocket between a connection and its frames.
 ///
-/// Binary messages are a byte stream of frames: each message of ours carries whole ones, and the peer's may cut them
-/// anywhere, as gateways do. Where messages are the user's own, each is one frame (`WebSocketMessageFrame`) above the
-/// layer.
+/// Binary messages form a byte stream of frames. Each message of this side carries whole frames; the peer's messages
+/// may split them anywhere, as gateways do. If the user sends or receives messages, each is one frame
+/// (`WebSocketMessageFrame`) above the layer.
 package struct WebSocketLayer: ChannelLayer {
     package enum Role: Sendable {
         case client(WebSocketRequest)
         case server(WebSocketServerHandshake)
     }
 
-    /// What the layer has to know of messages.
+    /// The layer's options for messages.
     package struct Options: Sendable {
-        /// Whether what is received are the user's own messages.
+        /// Whether the user receives WebSocket messages, and not frames.
         package var receivesMessages: Bool
-        /// Whether what is sent are the user's own messages.
+        /// Whether the user sends WebSocket messages, and not frames.
         package var sendsMessages: Bool
         /// The most bytes of a message that carries more than one frame.
         package var maximumMessageLength: Int
-        /// The most bytes of a message of the peer's, or, where frames are received, of a fragment.
+        /// The most bytes of a message of the peer, or, if frames are received, of a fragment.
         package var maximumReceivedLength: Int
 
         package init(
@@ -72,8 +72,8 @@ package struct WebSocketLayer: ChannelLayer {
         Array(Insecure.SHA1.hash(data: Array(text.utf8)))
     }
 
-    /// More than what browsers send, cookies included, and little enough to hold for each connection that is being
-    /// opened: 8 KiB a field, 32 KiB in all, 100 fields.
+    /// The limits of a head: 8 KiB for a field, 32 KiB in all, 100 fields. That is more than browsers send, including
+    /// cookies, and small enough to keep for each connection that is being opened.
     static var headLimits: NIOHTTPDecoderLimitConfiguration {
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = 8 << 10
@@ -83,15 +83,15 @@ package struct WebSocketLayer: ChannelLayer {
     }
 }
 
-/// Puts the handlers of an open WebSocket in place of those of its handshake.
+/// Replaces the handlers of the handshake by those of an open WebSocket.
 struct WebSocketInstallation {
     let role: WebSocketStateMachine.Role
     let opening: WebSocketOpening
     let options: WebSocketLayer.Options
 
     /// - Parameters:
-    ///   - context: the handshake's handler's, which is the last one.
-    ///   - early: what came behind the head.
+    ///   - context: the context of the handshake's handler, which is the last one.
+    ///   - early: the bytes received after the head.
     func run(_ context: ChannelHandlerContext, early: ByteBuffer, opened: EventLoopPromise<Void>) {
         let pipeline = context.pipeline.syncOperations
         do {

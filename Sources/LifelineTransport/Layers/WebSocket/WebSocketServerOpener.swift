@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Answers a client's request for a WebSocket, and replaces itself by one.
+/// Answers a client's request for a WebSocket, and replaces itself by its handlers.
 final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -12,13 +12,13 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     private enum State {
         /// Can go to: decided, ended.
         case waiting
-        /// The request's head is known, and its end awaited. Can go to: complete, ended.
+        /// The request's head was received, but not its end. Can go to: complete, ended.
         case decided(WebSocketServerHandshake.Decision)
-        /// The request is whole, and what follows it is not known. Can go to: authorizing, ended.
+        /// The request is complete, and the bytes after it are not known. Can go to: authorizing, ended.
         case complete(WebSocketServerHandshake.Decision)
-        /// Somebody is asked whether the user may come in. Can go to: ended.
+        /// The authorization of the user is under way. Can go to: ended.
         case authorizing
-        /// The answer is written. Can go to: nothing.
+        /// The answer is written. Can go to: no other state.
         case ended
     }
 
@@ -27,7 +27,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
     private let encoder = HTTPResponseEncoder()
     private let reader = Reader(HTTPRequestDecoder(limitConfiguration: WebSocketLayer.headLimits))
     private var state = State.waiting
-    /// Nil once it is kept.
+    /// Nil once it is completed.
     private var opened: EventLoopPromise<Void>?
     /// Ends with the connection.
     private var authorization: Task<Void, Never>?
@@ -67,7 +67,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
             )
             let decision = handshake.decide(request, sha1: WebSocketLayer.sha1)
             state = .decided(decision)
-            // A body is not waited for.
+            // Do not wait for a body.
             if case .refuse(let answer) = decision { refuse(answer, context) }
         case (.end, .decided(let decision)):
             state = .complete(decision)
@@ -131,7 +131,7 @@ final class WebSocketServerOpener: ChannelInboundHandler, RemovableChannelHandle
         pipeline.removeHandler(self, promise: nil)
     }
 
-    /// Answers, and fails; `SocketEnd` gives the peer the time to read the answer.
+    /// Answers, and fails. `SocketEnd` gives the peer time to read the answer.
     private func refuse(_ answer: WebSocketServerHandshake.Answer, _ context: ChannelHandlerContext) {
         write(answer, context)
         fail(
