@@ -21,7 +21,7 @@ extension NetworkMonitorTests.ArticleTests {
         let server = try Endpoint("tcp://example.org:443")
         for await path in monitor.paths {  // watches while a task iterates
             print(path)  // satisfied, IPv4, default route: eth0 (ethernet) 192.0.2.2
-            print(path.mayReach(server))  // by what is known, at once
+            print(path.mayReach(server))  // from the known state, without a probe
             print(await monitor.reachability(of: server, probing: true))  // accepted, refused, noCarrier, …
             // snippet.hide
             return path

@@ -136,7 +136,7 @@ private enum Shown {
         var before: [ProxyConfiguration?] = []
         // snippet.proxies
         var configuration = ConnectionConfiguration()  // `connection` of a ClientConfiguration
-        configuration.proxy = .environment  // https_proxy, all_proxy, no_proxy … as curl has them
+        configuration.proxy = .environment  // https_proxy, all_proxy, no_proxy … by curl's rules
         // snippet.hide
         before.append(configuration.proxy)
         // snippet.show
