@@ -102,7 +102,7 @@ struct FleetTallyTests {
         #expect(story.tally.isClean && story.tally.lostAsTold == 2)
     }
 
-    @Test func whoPushesIsToldOfWhatMayNotHaveArrived() {
+    @Test func pushersLearnOfMessagesInDoubt() {
         var story = Story(pushed: [1, 3])
         #expect(story.tally.lost == 1)
         story.servers.add(.doubted(sender: "a", group: "all", number: 2))

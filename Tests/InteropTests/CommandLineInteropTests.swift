@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: TextForm.allWithCorpora)
-    func whatPythonHasPrintedIsEncoded(form: TextForm, corpus: Corpus) async throws {
+    func textPrintedByPythonIsEncoded(form: TextForm, corpus: Corpus) async throws {
         let text = try await Peer.python.run(["make", corpus.rawValue, form.rawValue])
         let stream = try await lifeline(["encode", "--format", form.rawValue] + chatSchema, input: text)
         try await checkByPython(corpus, in: stream)

@@ -74,7 +74,7 @@ import Testing
         #expect(Array(lines.dropFirst()) == [rule.session ?? "the client begins another session"])
     }
 
-    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+    @Test(arguments: SessionRule.tolerated) func allowedFramesAreTolerated(rule: String) async throws {
         let lines = try await said(byServerBreaking: rule)
         #expect(lines == ["the connection lives", "the client goes on with the session"])
     }

@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func whatBelongsToNoRequestIsProcessedAndDropped() async throws {
+    @Test func framesOfNoRequestAreProcessedAndDropped() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             // Answered when all of it is processed.
             _ = try await client.ask("Late")
@@ -281,7 +281,7 @@ import Testing
     // MARK: Credit and acknowledgements
 
     /// Pushes, messages that answer a call, and messages of a call, each more than their credit.
-    @Test func whatNobodyTakesHoldsUpNothingElse() async throws {
+    @Test func untakenMessagesHoldUpNothingElse() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             let count = 2_000
             let news = client.pushes(of: "News")
@@ -320,7 +320,7 @@ import Testing
         }
     }
 
-    @Test func whatTheServerDoesNotSendAgainLeavesBlanks() async throws {
+    @Test func messagesThatTheServerDoesNotResendLeaveBlanks() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             let news = client.pushes(of: "News")
             // Ten that expire and one that does not are lost with a connection.
@@ -331,7 +331,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotWorthSendingLeavesBlanks() async throws {
+    @Test func expiredMessagesLeaveBlanks() async throws {
         try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
             _ = try await client.ask("Echo")
             try await loseConnection(of: client)
@@ -521,7 +521,7 @@ import Testing
     }
 
     /// Under the numbers and the credit of the new session.
-    @Test func whatWasNotSentGoesToTheNextSession() async throws {
+    @Test func unsentMessagesGoToTheNextSession() async throws {
         try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
             _ = try await client.ask("AwaitNotes", id: 0)
             try await loseConnection(of: client, by: "Forget")
@@ -585,7 +585,7 @@ import Testing
         }
     }
 
-    @Test func whatAServerCannotKeepComesAgain() async throws {
+    @Test func messagesThatAServerCannotKeepAreSentAgain() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             for turn in 0..<5 {
                 _ = try await client.ask("Overload")
@@ -639,7 +639,7 @@ import Testing
         rule.check(lines, session: "the client begins another session")
     }
 
-    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+    @Test(arguments: SessionRule.tolerated) func allowedFramesAreTolerated(rule: String) async throws {
         let lines = try await said(byServerBreaking: rule, quick)
         #expect(lines == ["the connection lives", "the client goes on with the session"])
     }

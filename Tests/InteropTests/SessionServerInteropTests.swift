@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+    @Test(arguments: SessionRule.tolerated) func allowedFramesAreTolerated(rule: String) async throws {
         try await withServer { _, port in
             let lines = try await SessionPeer.breakRule(rule, port: port)
             #expect(lines == ["the connection lives", "the session lives"])

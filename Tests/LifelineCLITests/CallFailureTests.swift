@@ -133,7 +133,7 @@ import Testing
 
     /// The server has begun to handle it when it dies, and the next one does not know the session.
     @Test(arguments: methods)
-    func whatMustNotBeDoneTwiceIs74(method: String) async throws {
+    func callsInDoubtExitWith74(method: String) async throws {
         let begun = AsyncStream.makeStream(of: Void.self)
         let hanging = TestRoom {
             begun.continuation.yield()

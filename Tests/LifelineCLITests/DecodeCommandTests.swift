@@ -251,7 +251,7 @@ import Testing
         }
     }
 
-    @Test func whatStandsBehindTheLastMessageIsNotRead() async throws {
+    @Test func bytesBehindTheLastMessageAreNotRead() async throws {
         try await withFiles { files in
             let stream = Self.stream + [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
             let outcome = try await lifeline(["decode", "--count", "3"] + files.sample, stream)

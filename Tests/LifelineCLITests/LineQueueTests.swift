@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LineQueueTests {
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test func whatHasRoomWaits() {
+    @Test func linesThatFitWait() {
         var queue = LineQueue(capacity: 8)
         for line in ["one\n", "two\n"] { queue.append(line) }
         #expect(text(queue.take()) == "one\ntwo\n")
@@ -16,7 +16,7 @@ import Testing
     }
 
     /// The count stands where the lines would have, and none comes before it that was said later.
-    @Test func whatHasNoRoomIsCounted() {
+    @Test func linesThatDoNotFitAreCounted() {
         var queue = LineQueue(capacity: 8)
         for line in ["one\n", "three\n", "2\n"] { queue.append(line) }
         #expect(text(queue.take()) == "one\nlifeline: 2 lines were left out here, as standard error was not read\n")

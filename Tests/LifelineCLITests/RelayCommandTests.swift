@@ -215,7 +215,7 @@ import Testing
     enum PeerEnd { case reset, finish, none }
 
     /// More than the systems have room for between the relay and a server that does not read yet.
-    @Test func whatCameBeforeAFailureIsDelivered() async throws {
+    @Test func messagesBeforeAFailureAreDelivered() async throws {
         let listener = try await RawSocket.listen()
         let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
         let client = try await RawSocket.connect(toPort: port)
@@ -314,7 +314,7 @@ import Testing
 
     // MARK: Records
 
-    @Test func whatIsRecordedIsPrintedAndSentAgain() async throws {
+    @Test func recordedMessagesArePrintedAndSentAgain() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             try await withEcho { server in
                 let options = ["--record", record]
@@ -403,7 +403,7 @@ import Testing
     }
 
     /// A relay records only in a record of this user's or in a new file, and leaves other files alone.
-    @Test func whatIsNoRecordIsNotRecordedIn() async throws {
+    @Test func otherFilesAreNotOverwritten() async throws {
         let relay = ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--record"]
         for path in ["/dev/zero", "/dev/full", "/dev/stdout"] {
             let outcome = try await lifeline(relay + [path])

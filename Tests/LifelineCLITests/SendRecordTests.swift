@@ -62,7 +62,7 @@ import Testing
             (TransitionReason(.networkLost), 1, "1 did not arrive"),
         ] as [(TransitionReason, Int?, String)]
     )
-    func whatTheLastCloseLostIsReported(reason: TransitionReason, undelivered: Int?, text: String) throws {
+    func messagesLostAtTheLastCloseAreReported(reason: TransitionReason, undelivered: Int?, text: String) throws {
         let record = record(end: event(.draining, .closed, reason, undelivered: undelivered))
         #expect(record.failure(in: Self.words)?.status == .inputOutput)
         let summary = try #require(record.summary(sentCount: 3))

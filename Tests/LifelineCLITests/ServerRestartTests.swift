@@ -33,7 +33,7 @@ import Testing
 
     /// Each server's death comes when the record holds so many echoes more: early, so that however late it is noticed,
     /// there are calls under way.
-    @Test func whatAKilledServerHandledIsInDoubtAndNothingElse() async throws {
+    @Test func onlyCallsOfAKilledServerAreInDoubt() async throws {
         try await withTemporaryPath("record") { path in
             let (count, deaths) = (30_000, 3)
             var growing = GrowingRecord(path: path)

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["tls", "wss"]) func whatIsRefusedIsNotTriedAgain(scheme: String) async throws {
+    @Test(arguments: ["tls", "wss"]) func refusalsAreNotTriedAgain(scheme: String) async throws {
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
             _ = try await receive(on: "\(scheme)://127.0.0.1:0", options: server, count: 1, format: "text") {

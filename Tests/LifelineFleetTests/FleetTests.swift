@@ -95,7 +95,7 @@ extension SessionPushes<News>.WithMetadata {
         }
     }
 
-    @Test func whatIsPushedToAGroupReachesItsMembersInOrder() async throws {
+    @Test func pushesToAGroupReachItsMembersInOrder() async throws {
         let fleet = openFleet()
         try await withFleet(fleet) { server, endpoint in
             try await withSessionClient(to: endpoint, configuration: .named("a")) { first in

@@ -246,7 +246,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
     @Test(arguments: [
         GroupPosition(epoch: 1, offset: 100), GroupPosition(epoch: .max, offset: .max), .init(epoch: 0, offset: 0),
     ])
-    func whatIsSaidToBeThereAndIsNotIsReadOnce(_ position: GroupPosition) {
+    func aMissingAnnouncedMessageIsReadOnce(_ position: GroupPosition) {
         receive(1...1)
         _ = takeTurn()
         machine.received([], at: position, now: Self.at(0))
@@ -281,7 +281,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(serve(2) == ["1g"])
     }
 
-    @Test func whatIsNoMessageIsToldAsAGap() throws {
+    @Test func malformedMessagesAreReportedAsAGap() throws {
         _ = join(1, from: .now)
         machine.received([1], at: .init(epoch: 1, offset: 1), now: Self.at(0))
         machine.received(Self.noMessage, at: .init(epoch: 1, offset: 2), now: Self.at(0))
@@ -473,7 +473,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(serve(1) == ["3"])
     }
 
-    @Test func whatCouldNotBeSentIsToldWithTheNextMessage() throws {
+    @Test func unsentMessagesAreReportedWithTheNextOne() throws {
         receive(1...3)
         _ = join(1, from: .earliest)
         _ = takeWork()

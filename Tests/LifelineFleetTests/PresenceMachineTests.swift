@@ -197,7 +197,7 @@ struct PresenceMachineTests {
         #expect(machine.present == nil)
     }
 
-    @Test func whatFailsBeforeItIsReadyIsTriedAgain() {
+    @Test func aSubscriptionThatFailsBeforeItIsReadyIsTriedAgain() {
         var machine = PresenceMachine()
         machine.addWatcher()
         _ = machine.takeWork(now: start)

@@ -43,7 +43,7 @@ import Testing
         GroupMember(name, attributes: ["in": group])
     }
 
-    @Test func whoComesAndGoesIsTold() async throws {
+    @Test func joinsAndLeavesAreReported() async throws {
         let fleet = fleet()
         try await withServer(fleet) { server, endpoint in
             try await withSessionClient(to: endpoint, configuration: .named("ada")) { _ in

@@ -54,7 +54,7 @@ import Testing
 
     private func failed(at time: Int) -> SessionSearch.Step { search.failed(now: Self.at(time)) }
 
-    @Test func whatNobodyHasBeginsAnew() {
+    @Test func anUnknownSessionBeginsAnew() {
         #expect(took(.unknown) == .end(.nothing))
         #expect(took(.stale) == .end(.stale))
     }
@@ -171,13 +171,13 @@ import Testing
         #expect(told(false, at: 1_000) == .end(.nothing))
     }
 
-    @Test func whatTheNodeThatHasItDoesNotHaveIsLost() {
+    @Test func aSessionThatItsNodeDoesNotHaveIsLost() {
         #expect(took(.owned(by: "a")) == .ask(node: "a"))
         #expect(waited(.unknown) == .take)
         #expect(took(.owned(by: "a")) == .end(.nothing))
     }
 
-    @Test func whatHasGoneOnMeanwhileIsSoughtThere() {
+    @Test func aSessionThatHasMovedIsSoughtThere() {
         #expect(took(.owned(by: "a")) == .ask(node: "a"))
         #expect(waited(.unknown) == .take)
         #expect(took(.owned(by: "b")) == .ask(node: "b"))

@@ -86,7 +86,7 @@ import Testing
         #expect(try kept.serializedBytes() == keptBytes)
     }
 
-    @Test(arguments: ways.indices) func whatIsLentGoesOnBeingChanged(way: Int) {
+    @Test(arguments: ways.indices) func aLentValueCanStillBeChanged(way: Int) {
         var tree = Self.tree()
         var kept: [Tree] = []
         Self.ways[way].lend(&tree) {

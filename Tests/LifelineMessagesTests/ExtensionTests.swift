@@ -108,7 +108,7 @@ extension UnsafeMutablePointer {
 
     // MARK: Typed access
 
-    @Test func whatIsSetIsEncodedInTheOrderOfTheNumbers() throws {
+    @Test func extensionsAreEncodedInTheOrderOfTheirNumbers() throws {
         #expect(try Self.full.serializedBytes() == Self.fullBytes)
     }
 

@@ -71,7 +71,7 @@ import Testing
             (#"\n"#, "\n"), (#"\""#, "\""), (#"\\"#, "\\"), (#"\u0041"#, "A"), (#"\u20ac"#, "€"),
             (#"\ud83d\ude00"#, "😀"), ("é", "é"), ("€", "€"), ("😀", "😀"), ("\u{7f}", "\u{7f}"),
         ]
-    ) func whatIsNotPlainAtEveryPosition(json: String, meant: String) {
+    ) func escapesAtEveryPosition(json: String, meant: String) {
         for length in lengths {
             for position in 0...length {
                 let (first, last) = (letters(position), letters(length - position))
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [[0x80], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
-    func whatIsNotUTF8IsRefusedWhereverItStands(sequence: [UInt8]) {
+    func malformedUTF8IsRefusedAtEveryPosition(sequence: [UInt8]) {
         var passingOver = JSONDecodingOptions()
         passingOver.ignoreUnknownFields = true
         for length in lengths {
@@ -182,7 +182,7 @@ import Testing
     }
 
     /// Every byte that is no digit, behind every number of digits.
-    @Test func whatIsNoDigitEndsANumber() {
+    @Test func otherCharactersEndANumber() {
         let ends = (UInt8(0)...127).filter { !(48...57).contains($0) }
         for length in 1...18 {
             for end in ends {
@@ -277,7 +277,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [3, 16, 19, 35]) func whatIsNoLetterOfBase64AtEveryPosition(length: Int) {
+    @Test(arguments: [3, 16, 19, 35]) func invalidBase64AtEveryPosition(length: Int) {
         // Both alphabets; what would end the text; and padding.
         let others = (UInt8(0x20)...0x7F).filter { !(alphabet + Array("-_\"\\=".utf8)).contains($0) }
         for position in 0..<length {

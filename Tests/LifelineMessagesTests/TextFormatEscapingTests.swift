@@ -7,7 +7,7 @@ import Testing
 @Suite struct TextFormatEscapingTests {
     private typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
-    @Test func whatATerminalObeysIsEscaped() {
+    @Test func controlCharactersAreEscaped() {
         let text = "a\u{9b}2J\u{85}\u{2028}\u{2029}\u{202e}b\u{2066}\u{200f}\u{61c}\u{7f}é👩‍🚀"
         let literal =
             #"a\302\2332J\302\205\342\200\250\342\200\251\342\200\256b\342\201\246\342\200\217\330\234\177é👩‍🚀"#

@@ -228,7 +228,7 @@ import Testing
         #expect(failure(of: ChatMessage.self, text) == .duplicateField)
     }
 
-    @Test func whatIsUnknownIsPassedOverOnDemand() throws {
+    @Test func unknownFieldsAreIgnoredOnDemand() throws {
         var options = TextFormatDecodingOptions()
         options.ignoreUnknownFields = true
         let text = #"x: 1 y { a: -inf b < c: "d" 'e' > [f.g]: [1, {}] } z: [] [h.i] { j: 0x1 }; text: "t""#

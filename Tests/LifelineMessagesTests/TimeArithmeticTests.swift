@@ -78,7 +78,7 @@ private typealias Span = Google_Protobuf_Duration
         }
     }
 
-    @Test func whatDoesNotFitEndsAtTheEdge() {
+    @Test func overflowStopsAtTheLimits() {
         #expect(Self.last + .nanoseconds(1) == Self.last && Self.last + Self.longest == Self.last)
         #expect(Self.first - .nanoseconds(1) == Self.first && Self.first + Self.shortest == Self.first)
         #expect(Self.last - Self.first == .seconds(Int64.max) + .seconds(Int64.max) + .seconds(2) - .nanoseconds(1))

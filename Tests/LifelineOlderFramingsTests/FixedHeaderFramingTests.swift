@@ -45,7 +45,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
 
     // MARK: Numbers
 
-    @Test func whatRequestsMeanToTheServer() {
+    @Test func meaningsOfRequestsForTheServer() {
         #expect(FixedHeader.Request(url: 1, serial: 1).meaning == .ping, "a client that counts its pings its own way")
         #expect(FixedHeader.Request(url: 2, serial: 2).meaning == .notification)
         #expect(FixedHeader.Request(url: 0x400, serial: 0x400).meaning == .notification)
@@ -56,7 +56,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         }
     }
 
-    @Test func whatResponsesMeanToTheClient() {
+    @Test func meaningsOfResponsesForTheClient() {
         #expect(FixedHeader.Response(url: 1, serial: 1).meaning == .heartbeat)
         #expect(FixedHeader.Response(url: 1, serial: 0x401).meaning == .heartbeat)
         #expect(FixedHeader.Response(url: 0x400, serial: 0x400).meaning == .push)
@@ -64,7 +64,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         #expect(FixedHeader.Response(url: 0x500, serial: 0x501).meaning == .response)
     }
 
-    @Test func whatCannotBeSaidIsRefused() throws {
+    @Test func valuesThatDoNotFitAreRefused() throws {
         let refused: [FixedHeader.Request] = [
             .init(url: 0x401, serial: 0x401), .init(url: 0x500, serial: 0x400), .init(url: 0x500, serial: .max),
             .init(url: 1, serial: 1), .init(url: 0, serial: 1), .init(url: 0, serial: 0),

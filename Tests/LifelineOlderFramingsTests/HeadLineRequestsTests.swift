@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func whatNoConnectionHasTakenGoesOverTheNextOne() async throws {
+    @Test func unsentRequestsGoOverTheNextConnection() async throws {
         try await withScene { client, listener, _ in
             var peer = try await listener.accept()
             let sent = try await ask("1", client, peer)
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// What was given up before a connection took it has no place.
-    @Test func whatWasNotWrittenIsNotAnswered() async throws {
+    @Test func unwrittenRequestsAreNotAnswered() async throws {
         try await withScene { client, listener, clock in
             var peer = try await listener.accept()
             try peer.reset()

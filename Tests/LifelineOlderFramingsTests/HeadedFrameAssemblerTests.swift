@@ -87,7 +87,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(headLine.failure(in: bytes, after: 1) == .malformedHead)
     }
 
-    @Test func whatTheSinkThrowsComesThrough() throws {
+    @Test func errorsOfTheSinkAreRethrown() throws {
         struct Refusal: Error {}
         struct Refusing: HeadedFrameSink {
             func receive(head: HeadLine, content: UnsafeRawBufferPointer) throws { throw Refusal() }

@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeSent() async throws {
+    @Test func requestsThatCannotBeSent() async throws {
         try await withScene { client, listener, _ in
             let tooLong = [UInt8](repeating: 0, count: 1 << 20 + 1)
             for (url, content) in [(UInt32(0x500), tooLong), (1, [])] {

@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func whatIsMissingIsSaid() throws {
+    @Test func missingPartsAreNamed() throws {
         #expect(throws: Never.self) { try TestNetwork.checkRequirements() }
         let user = #expect(throws: FaultFailure.self) { try TestNetwork.checkRequirements(user: 65534) }
         #expect(user?.description.contains("root") == true)

@@ -68,7 +68,7 @@ import Testing
     }
 
     /// NIO takes no regular file: there is no channel, and who opened the descriptors closes them.
-    @Test func whatBecomesNoChannelIsClosed() async throws {
+    @Test func socketsWithoutAChannelAreClosed() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         let name = "lifeline-netlink-\(UUID())"

@@ -6,7 +6,7 @@ import Testing
 /// Random networks, kernels and timers, against a plain model of what has to be told, and by when.
 @Suite struct NetworkStateMachineRandomTests {
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func whatIsToldIsTrueAndInTime(seed: UInt64) throws {
+    func reportsAreTrueAndInTime(seed: UInt64) throws {
         var world = World(seed: seed)
         try world.run(for: 40_000)
         // Something happened in every one of them.

@@ -203,7 +203,7 @@ import Testing
         #expect(machine.nextDeadline == at(1_401))
     }
 
-    @Test func whatAPollFindsIsAskedForAgainBeforeItIsNews() {
+    @Test func aChangeFoundByAPollIsCheckedBeforeItIsReported() {
         var machine = settled()
         #expect(machine.timerFired(now: at(5_000)) == [.dump])
         #expect(machine.dumpEnded(b, isConsistent: true, now: at(5_001)) == [])
@@ -272,7 +272,7 @@ import Testing
 
     // MARK: Failures
 
-    @Test func whatIsKnownIsKeptUntilTheThirdSocketInARowFails() {
+    @Test func theKnownStateIsKeptUntilTheThirdSocketInARowFails() {
         var machine = settled()
         #expect(machine.socketFailed(now: at(1_000)) == [])
         for time in [1_100, 1_200, 1_300] as [Int64] {

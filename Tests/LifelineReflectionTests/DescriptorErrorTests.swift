@@ -356,7 +356,7 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
     ]
 
     @Test(arguments: imports + names + numbers + fields + maps + defaults)
-    func whatMakesNoSenseIsRefused(test: Case) throws {
+    func invalidDescriptorsAreRefused(test: Case) throws {
         let error = #expect(throws: DescriptorError.self) {
             try DescriptorPool(.with { $0.file = RepeatedField(test.files) })
         }

@@ -95,7 +95,7 @@ import Testing
         #expect(!pool.extensions(of: extendable).isEmpty)
     }
 
-    @Test func whatIsDescribedDecodesItsMessages() async throws {
+    @Test func theDescriptionDecodesMessages() async throws {
         let pool = try pool(try await describe([.unary("a.B/Unary") { (_: Test_Imports_User, _) in Answer() }]))
         let user = Test_Imports_User()
         let type = try #require(pool.message(named: Test_Imports_User.protoMessageName))

@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func whatAClientHasAcceptedSurvivesIt() async throws {
+    @Test func acceptedMessagesSurviveTheClient() async throws {
         try await withDurablePlace { place in
             // There is no server.
             try await place.withClient { client in
@@ -328,7 +328,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForAKeptPushIsTold() async throws {
+    @Test func waitersOfAKeptPushGetAnError() async throws {
         try await withDurablePlace { place in
             try await place.withClient { client in
                 let payload = Google_Protobuf_BytesValue([UInt8](repeating: 1, count: 300 << 10))
@@ -368,7 +368,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeDurableIsRefused() async throws {
+    @Test func messagesThatCannotBeDurableAreRefused() async throws {
         try await withDurablePlace { place in
             let (configuration, sessions) = configuration()
             try await withSessionServer(listeningOn: place.endpoint, configuration: configuration, services: []) { _ in

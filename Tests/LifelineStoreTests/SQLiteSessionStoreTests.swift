@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func whatIsCommittedIsThereAgain() async throws {
+    @Test func committedContentIsReadAgain() async throws {
         try await withTemporaryPath("store.sqlite") { path in
             let peer = SessionStoreID.random()
             var store = try SQLiteSessionStore(path: path, for: .server)

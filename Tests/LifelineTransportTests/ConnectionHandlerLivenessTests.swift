@@ -229,7 +229,7 @@ import Testing
         #expect(test.record.batches == [[[]]], "what came is delivered, once")
     }
 
-    @Test func whoAsksAndDoesNotReadIsNotRead() throws {
+    @Test func aPeerThatPingsAndDoesNotReadIsNotRead() throws {
         let test = try HandlerTest(holdingWrites: true)
         for _ in 0..<2 {
             test.channel.read()
@@ -260,7 +260,7 @@ import Testing
         #expect(test.reads.count == 1)
     }
 
-    @Test func whoAsksAndDoesNotReadIsNotReadAfterTheInputWasStopped() throws {
+    @Test func aPeerThatPingsAndDoesNotReadIsNotReadAfterTheInputWasStopped() throws {
         let test = try HandlerTest(holdingWrites: true)
         test.record.replies = .success([UInt8](repeating: 0, count: 200))
         test.record.demand = .pause
@@ -369,7 +369,7 @@ import Testing
     }
 
     @Test(arguments: [110, 113, 112, 101, 100] as [CInt])
-    func whatTheKernelSaysOfAnUnresponsivePeerHasACode(errno: CInt) throws {
+    func kernelErrorsForUnresponsivePeersHaveACode(errno: CInt) throws {
         let test = try HandlerTest()
         test.channel.pipeline.fireErrorCaught(IOError(errnoCode: errno, reason: "read"))
         #expect(test.record.end?.code == .peerUnresponsive)

@@ -56,7 +56,7 @@ import Testing
     }
 
     /// Where a write fails, NIO reads what is left there and then.
-    @Test func whatIsReadBetweenPartsComesBehindThem() throws {
+    @Test func readsBetweenPartsFollowThem() throws {
         let test = try HandlerTest(partLength: 2)
         let pipeline = NIOLoopBound(test.channel.pipeline.syncOperations, eventLoop: test.channel.embeddedEventLoop)
         try test.receiveInParts([0x00, 0x01, 0xA1, 0x00, 0x02, 0xB1]) {
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// What a peer has said before it left is not lost with what it could not be told.
-    @Test(arguments: ["write", "error", "end"]) func whatWasReadIsReceivedBeforeAFailure(of cause: String) throws {
+    @Test(arguments: ["write", "error", "end"]) func readBytesAreReceivedBeforeAFailure(of cause: String) throws {
         let test = try HandlerTest(partLength: 2, holdingWrites: true)
         _ = try test.offer([0x00])
         test.handler.flush()
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// Its failure has the rest taken in within the first part.
-    @Test func whatComesWithAReplyThatFailsIsCountedOnce() throws {
+    @Test func bytesWithAFailedReplyAreCountedOnce() throws {
         let test = try HandlerTest(partLength: 2, holdingWrites: true)
         test.handler.executor = LoopExecutor(test.channel.embeddedEventLoop)
         test.writes.failure = IOError(errnoCode: EPIPE, reason: "write")

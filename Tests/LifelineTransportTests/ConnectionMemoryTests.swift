@@ -55,7 +55,7 @@ import Testing
         #expect(tests[1].record.end?.code == .overloaded)
     }
 
-    @Test func whatThePeerDoesNotTakeIsCharged() throws {
+    @Test func bytesThatThePeerDoesNotReadAreCharged() throws {
         let test = try connection(holdingWrites: true)
         _ = try test.offer([UInt8](repeating: 0, count: 500))
         test.handler.flush()
@@ -71,7 +71,7 @@ import Testing
         #expect(budget.byteCount == 48 << 10)
     }
 
-    @Test func whatWaitsForAPausedHandlerIsCharged() throws {
+    @Test func bytesThatWaitForAPausedHandlerAreCharged() throws {
         let test = try connection()
         test.record.demand = .pause
         test.record.byteCount = 30 << 10

@@ -74,7 +74,7 @@ import Testing
     }
 
     /// When the peer ends its side, NIO reads all that there is.
-    @Test func whatIsReadMeanwhileAndTheEndComeBehind() throws {
+    @Test func laterReadsAndTheEndFollow() throws {
         let loop = Loop()
         let test = try loop.connection()
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x00, 0x01]))

@@ -128,7 +128,7 @@ import Testing
         try await KernelSocket.wait { $0.localPort == port && $0.state == .lastAcknowledgement }
     }
 
-    @Test func whatArrivesAfterBothSidesHaveEndedCounts() async throws {
+    @Test func bytesThatArriveAfterBothEndsCount() async throws {
         let (connection, peer) = try await connect()
         try await endBothSides(connection, peer)
         #expect(try await peer.read().count == Self.waitingCount * Self.frame.count)

@@ -78,7 +78,7 @@ import Testing
     }
 
     /// A connection does not keep what was needed to set it up, for as long as it lives.
-    @Test(arguments: [true, false]) func whatSetsLayersUpIsGoneThen(hasFailed: Bool) throws {
+    @Test(arguments: [true, false]) func theSetupOfLayersIsReleased(hasFailed: Bool) throws {
         final class Token {}
         var token: Token? = Token()
         weak let kept = token

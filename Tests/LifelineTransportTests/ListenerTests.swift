@@ -17,7 +17,7 @@ import Testing
         try await body(listener, peer)
     }
 
-    @Test func whatWasAcceptedIsHandedOutAfterAcceptingHasStopped() async throws {
+    @Test func acceptedConnectionsAreHandedOutAfterAcceptingHasStopped() async throws {
         try await withWaitingConnection { listener, peer in
             await listener.stopAccepting()
             let opened = try #require(try await listener.nextConnection())

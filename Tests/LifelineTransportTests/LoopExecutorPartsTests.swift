@@ -17,20 +17,20 @@ import Testing
         executor = LoopExecutor(loop) { clock.now }
     }
 
-    @Test func whatAPartWakesRunsBeforeTheNextAndIsWrittenWithIt() async throws {
+    @Test func tasksWokenByAPartRunBeforeTheNextAndAreWrittenWithIt() async throws {
         try await read(parts: 3, duration: .microseconds(1))
         #expect(taken == ["part 1", "run 1", "part 2", "run 2", "part 3", "run 3", "offered", "written"])
     }
 
     /// 20 µs behind the first part, 100 µs behind others.
-    @Test func whatTakesLongIsWrittenBeforeTheNextPart() async throws {
+    @Test func bytesOfLongTasksAreWrittenBeforeTheNextPart() async throws {
         try await read(parts: 3, duration: .microseconds(50))
         let first = ["part 1", "run 1", "offered", "written", "part 2", "run 2"]
         #expect(taken == first + ["part 3", "run 3", "offered", "written"])
     }
 
     /// A task that is left goes on with those of the next part.
-    @Test func whatIsLeftOfAPartRunsBehindTheNext() async throws {
+    @Test func remainingTasksOfAPartRunAfterTheNext() async throws {
         try await read(parts: 2, tasksPerPart: 2, duration: .microseconds(50))
         let first = ["part 1", "run 1", "offered", "written", "part 2", "run 1", "run 2"]
         #expect(taken == first + ["run 2", "offered", "written"])

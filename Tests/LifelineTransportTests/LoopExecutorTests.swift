@@ -253,7 +253,7 @@ import Testing
         #expect(1...3 ~= stepsBehindReads)
     }
 
-    @Test func whatAReadWakesRunsBeforeItIsOverAndThenItIsWritten() async throws {
+    @Test func tasksWokenByAReadRunDuringItAndThenTheirBytesAreWritten() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let steps = NIOLockedValueBox<[String]>([])
         @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
@@ -275,7 +275,7 @@ import Testing
     }
 
     /// Behind all tasks of a slice, and before connections write: at its end, too, and before a pause.
-    @Test(arguments: [0, 1, 2, 3]) func whatTasksHaveForAConnectionIsOfferedBeforeItWrites(slices: Int) async throws {
+    @Test(arguments: [0, 1, 2, 3]) func bytesOfTasksAreOfferedBeforeAConnectionWrites(slices: Int) async throws {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         // What the first takes, in µs. The last is longer than the loop may be without a look at its sockets.
@@ -339,7 +339,7 @@ import Testing
     }
 
     /// A task that waits for what it offers, and then offers more, as one that pushes at most once does.
-    @Test func whatIsOfferedAgainAndAgainIsWrittenAfterASlice() async throws {
+    @Test func repeatedOffersAreWrittenAfterASlice() async throws {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         let count = NIOLockedValueBox((offered: 0, beforeWrite: 0))
@@ -370,7 +370,7 @@ import Testing
     }
 
     /// One that writing has woken, as it does where a task waits for room.
-    @Test func whatAWriteWakesRuns() async throws {
+    @Test func tasksWokenByAWriteRun() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let task = try await loop.submit {
             let woken = NIOLockedValueBox<Task<Bool, Never>?>(nil)
@@ -384,7 +384,7 @@ import Testing
     }
 
     /// After a read that has woken nobody.
-    @Test func whatIsSentElsewhereIsWritten() async {
+    @Test func bytesSentElsewhereAreWritten() async {
         let (loop, executor) = (loop, LoopExecutor(loop))
         await withCheckedContinuation { continuation in
             loop.execute {

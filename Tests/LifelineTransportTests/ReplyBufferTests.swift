@@ -15,7 +15,7 @@ import Testing
         replies.take { bytes, frameCount in (Array(bytes.readableBytesView), frameCount) }
     }
 
-    @Test func whatIsWrittenInSeveralCallsIsTakenTogetherAndOnce() throws {
+    @Test func bytesOfSeveralCallsAreTakenTogetherAndOnce() throws {
         let replies = ReplyBuffer(maximumFrameLength: 100_000)
         #expect(taken(from: replies) == nil)
         try write([[1], []], to: replies)

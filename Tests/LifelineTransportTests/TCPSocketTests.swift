@@ -16,7 +16,7 @@ import Testing
     }
 
     /// To a peer that does not read, until the kernels hold no more.
-    @Test func whatIsNotAcknowledgedEndsWhereTheLastWriteDoes() async throws {
+    @Test func unacknowledgedBytesEndWithTheLastWrite() async throws {
         let listener = try await RawSocket.listen()
         let own = try await RawSocket.connect(toPort: listener.port)
         let peer = try await listener.accept()

@@ -21,7 +21,7 @@ import Testing
         #expect(test.record.batches == [[[0xA1], [0xB1, 0xB2], []]])
     }
 
-    @Test func whatIsNoMessageIsASignOfLife() throws {
+    @Test func otherFramesAreSignsOfLife() throws {
         let test = try WebSocketTest()
         for opcode: WebSocketOpcode in [.ping, .pong] {
             try test.receive([], opcode)
@@ -223,7 +223,7 @@ import Testing
         #expect((cut.record.end?.cause as? FramingError)?.code == .truncatedFrame)
     }
 
-    @Test func whatIsAcceptedAndNotWrittenFailsWithThePeersEnd() throws {
+    @Test func unwrittenMessagesFailWithThePeersEnd() throws {
         let test = try WebSocketTest()
         _ = try test.offer([0x00])
         try test.receive([0x03, 0xE8], .connectionClose)
@@ -233,7 +233,7 @@ import Testing
         #expect(try test.sent().map(\.opcode) == [.connectionClose])
     }
 
-    @Test func whatTheKernelHasYetToTakeGoesOutBeforeTheAnswer() throws {
+    @Test func pendingBytesAreSentBeforeTheAnswer() throws {
         let test = try WebSocketTest(holdingWrites: true)
         _ = try test.offer([0x00])
         test.handler.flush()
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoMessageIsToldToThePeer() throws {
+    @Test func thePeerLearnsThatItsMessageIsMalformed() throws {
         // A prefix that does not end, and a payload that the receiver does not take.
         for bytes: [UInt8] in [[0xFF, 0xFF, 0xFF, 0xFF, 0xFF], [0x01, 0xFF]] {
             let test = try WebSocketTest()

@@ -225,7 +225,7 @@ private typealias Machine = OutboundStateMachine
         #expect(machine.unwrittenByteCount == before + (expected == nil ? 0 : 3))
     }
 
-    @Test func whoWaitsForRoomGoesOnWithoutBytes() {
+    @Test func waitersForRoomContinueWithoutBytes() {
         var machine = Machine(marks: WaterMarks(low: 10, high: 20))
         #expect(machine.offeredNow(byteCount: 25) == .accept(scheduleFlush: true))
         #expect(machine.flushStarted() == .write)
@@ -251,7 +251,7 @@ private typealias Machine = OutboundStateMachine
         #expect(machine.written() == .init(admitted: [3], scheduleFlush: true))
     }
 
-    @Test func whatIsAppendedWaitsForNoRoom() {
+    @Test func appendedBytesDoNotWaitForRoom() {
         var machine = machine(.full)
         #expect(machine.appended(byteCount: 3) == false)
         #expect(machine.written() == .init(admitted: [1, 2], scheduleFlush: true), "3 + 15 leave room for one more")

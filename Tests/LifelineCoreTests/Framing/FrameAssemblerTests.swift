@@ -114,7 +114,7 @@ import Testing
         #expect(sink.payloads == lengths.map { payload($0) })
     }
 
-    @Test func whatIsBehindAPartIsNotLookedAt() throws {
+    @Test func bytesBehindAPartAreNotRead() throws {
         var assembler = FrameAssembler(limit: 10)
         var sink = Frames()
         let bytes: [UInt8] = [0x01, 0xA1, 0x00, 0x0B]
@@ -177,7 +177,7 @@ import Testing
         #expect(sink.payloads.isEmpty)
     }
 
-    @Test func whatTheSinkThrowsComesThrough() {
+    @Test func errorsOfTheSinkAreRethrown() {
         struct Refusal: Error {}
         struct Refusing: FrameSink {
             func receive(frame: UnsafeRawBufferPointer) throws { throw Refusal() }

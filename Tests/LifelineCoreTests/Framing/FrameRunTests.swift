@@ -45,7 +45,7 @@ import Testing
         #expect(lengths == [4, 302, 1, 4, nil])
     }
 
-    @Test func whatLiesTogetherComesTogether() {
+    @Test func adjacentFramesAreOneRun() {
         let whole = frame(3) + frame(300) + frame(0)
         #expect(runs(in: [whole, whole]).runs.map(\.count) == [3, 3])
         // The one that straddles is in memory of its own.

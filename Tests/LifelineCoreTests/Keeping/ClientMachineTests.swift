@@ -110,7 +110,7 @@ import Testing
         #expect(line(machine.handOverEnded(3, on: 1, isAccepted: true, now: at(1))) == "")
     }
 
-    @Test mutating func whatIsLateIsNotOffered() {
+    @Test mutating func lateMessagesAreNotOffered() {
         _ = offer(.drop(after: .seconds(1)))
         _ = offer(.wait(timeout: .seconds(5)))
         _ = offer(.wait(timeout: .seconds(3)))
@@ -119,7 +119,7 @@ import Testing
     }
 
     /// A connection that failed is offered nothing more; the next one goes on with what it did not accept.
-    @Test mutating func whatAConnectionRefusedGoesOverTheNext() {
+    @Test mutating func refusedMessagesGoOverTheNextConnection() {
         _ = offer(.wait())
         _ = machine.connected(1, now: at(0))
         #expect(line(machine.handOverEnded(1, on: 1, isAccepted: false, now: at(0))) == "")
@@ -276,7 +276,7 @@ import Testing
         #expect(machine.nextDeadline == at(21))
     }
 
-    @Test mutating func whoHasClosedNeedsNoPause() {
+    @Test mutating func aClosedClientNeedsNoPause() {
         _ = machine.closeRequested(now: at(0))
         machine.peerLeaving(pause: .seconds(20), now: at(0))
         #expect(machine.nextDeadline == nil)

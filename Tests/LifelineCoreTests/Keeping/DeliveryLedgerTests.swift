@@ -39,7 +39,7 @@ import Testing
         #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 0)
     }
 
-    @Test func whatIsNoFrameIsNotCounted() {
+    @Test func bytesThatAreNoFrameAreNotCounted() {
         var ledger = DeliveryLedger()
         ledger.uncountedBytesAccepted(5)
         #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 5)

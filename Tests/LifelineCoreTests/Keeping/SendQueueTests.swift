@@ -26,7 +26,7 @@ import Testing
         return ids
     }
 
-    @Test func whatWaitsIsHandedOverInOrder() {
+    @Test func waitingMessagesAreHandedOverInOrder() {
         var queue = queue()
         for id in 1...3 as ClosedRange<UInt64> {
             #expect(queue.offered(byteCount: 10, policy: .wait(), now: at(0)) == .wait(id))
@@ -126,7 +126,7 @@ import Testing
     // MARK: In hand
 
     /// Whatever is in hand ends by the hand-over alone, so that it is never both dropped and sent.
-    @Test func whatIsInHandDoesNotExpire() {
+    @Test func handedOverMessagesDoNotExpire() {
         var queue = queue()
         #expect(queue.offered(byteCount: 1, policy: .drop(after: .seconds(5)), now: at(0)) == .wait(1))
         queue.becameReady()
@@ -155,7 +155,7 @@ import Testing
         #expect(drain(&queue) == [1, 2, 3])
     }
 
-    @Test func whatIsInHandIsWithdrawn() {
+    @Test func handedOverMessagesAreWithdrawn() {
         var queue = queue()
         for _ in 1...2 { _ = queue.offered(byteCount: 1, policy: .wait(), now: at(0)) }
         queue.becameReady()

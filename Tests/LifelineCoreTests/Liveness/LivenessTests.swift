@@ -97,7 +97,7 @@ import Testing
     }
 
     /// What ends the asking, and what of the rest goes on then.
-    @Test func whoCannotBeAskedIsNotGivenUp() {
+    @Test func aPeerThatCannotBePingedIsNotGivenUp() {
         for end in [
             { $0.inputEnded() }, { $0.closeRequested() }, { $0.pingsBecameImpossible() }, { $0.readingPaused() },
         ] as [(inout Liveness) -> Void] {
@@ -156,7 +156,7 @@ import Testing
         #expect(far.timerFired(waitingByteCount: 0, now: at(45.1)) == .giveUp(.idleTimeout))
     }
 
-    @Test func whoEndedItsSideMayBeIdle() {
+    @Test func aPeerThatEndedItsSideMayBeIdle() {
         for end in [{ $0.inputEnded() }, { $0.closeRequested() }] as [(inout Liveness) -> Void] {
             var liveness = liveness(idle: .seconds(20))
             end(&liveness)
@@ -262,7 +262,7 @@ import Testing
     }
 
     /// On a slow link the question stands behind the bytes that it is about.
-    @Test func whoHasNotGotTheQuestionNeedNotAnswerIt() {
+    @Test func aPeerWithoutThePingNeedNotAnswer() {
         var liveness = liveness(heartbeat: true, unanswered: 100)
         #expect(liveness.wrote(byteCount: 1000, now: at(1)) == .sendPing(number: 1))
         liveness.pingQueued { 100 }

@@ -133,7 +133,7 @@ import Testing
         #expect(ids.map { RequestTable<Int>.serial(of: $0) } == (0..<9).map { .max - 3 + $0 % 4 })
     }
 
-    @Test func whatWaitsIsSkipped() throws {
+    @Test func serialsInUseAreSkipped() throws {
         var table = RequestTable<Int>(maximumCount: 4, serials: 100...115)
         let kept = try table.began(-1, deadline: nil)
         var serials: Set<UInt32> = []

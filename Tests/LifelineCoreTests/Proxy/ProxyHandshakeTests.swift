@@ -257,7 +257,7 @@ import Testing
 
     // MARK: Both
 
-    @Test(arguments: [ProxyServer.Kind.http, .socks5]) func whatNoProxyCanBeAskedFor(kind: ProxyServer.Kind) throws {
+    @Test(arguments: [ProxyServer.Kind.http, .socks5]) func unsupportedEndpoints(kind: ProxyServer.Kind) throws {
         let proxy = ProxyServer(kind: kind, host: "proxy", port: 1, credentials: nil)
         let long = String(repeating: "x", count: 256)
         for host in [

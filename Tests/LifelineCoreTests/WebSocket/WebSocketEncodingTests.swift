@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func whatHoldsNoWholeFrameIsOneRun() {
+    @Test func bytesWithoutAWholeFrameAreOneRun() {
         #expect(([0x80, 0x80] as [UInt8]).withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
         #expect(([0x05, 0x00] as [UInt8]).withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
     }

@@ -100,7 +100,7 @@ import Testing
         #expect(error?.code == .certificateUntrusted)
     }
 
-    @Test func whatAPeerWroteDoesNotBreakLogs() async throws {
+    @Test func textOfAPeerDoesNotBreakLogs() async throws {
         let leaf = try TestCertificate.localhost(issuedBy: nil) {
             $0.commonName = "evil\nnew line\u{1B}[2J" + String(repeating: "x", count: 5000)
         }

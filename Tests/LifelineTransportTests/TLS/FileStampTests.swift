@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotThereHasNone() async throws {
+    @Test func missingFilesHaveNoStamp() async throws {
         try await withTemporaryPath { path in
             #expect(FileStamp(path) == nil)
         }

@@ -40,7 +40,7 @@ import Testing
         return try? certificate.toDERBytes()
     }
 
-    @Test func whatHasChangedIsLoaded() async throws {
+    @Test func changedFilesAreLoaded() async throws {
         let (first, second) = (
             try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
         )
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func whatIsBrokenIsNotLoaded() async throws {
+    @Test func brokenFilesAreNotLoaded() async throws {
         let (first, second) = (
             try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
         )
