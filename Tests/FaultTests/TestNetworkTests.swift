@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func namespacesOfKilledRunsAreRemoved() async throws {
-        // The number of a process that is no more.
+        // The number of a process that has ended.
         let dead = try await Tool.run("sh", ["-c", "echo $$"]).output.prefix(while: \.isNumber)
         let name = "lifeline-test-\(dead)-1-client"
         try await Tool.run("ip", ["netns", "add", name])

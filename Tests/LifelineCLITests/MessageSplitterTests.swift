@@ -2,9 +2,9 @@ import Testing
 
 @testable import LifelineCLI
 
-/// Text that is cut into messages.
+/// Text that is split into messages.
 @Suite struct MessageSplitterTests {
-    /// The pieces of `text`, which comes in chunks of `length` bytes.
+    /// The messages in `text`, which arrives in chunks of `length` bytes.
     private func pieces(
         _ form: TextForm,
         _ text: String,

@@ -4,7 +4,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Messages of any type, whose types are found out from what holds them.
+/// Messages in a `google.protobuf.Any`, whose types are found by their URLs.
 @Suite struct AnyTests {
     private let types = MessageRegistry([Sample_Chat_V1_User.self, Google_Protobuf_Duration.self])
 

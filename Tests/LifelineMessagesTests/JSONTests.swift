@@ -4,7 +4,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Messages as JSON, and back. The rules in full are compared with other implementations by scripts/differential.
+/// Messages as JSON, and back. scripts/differential compares all rules with other implementations.
 @Suite struct JSONTests {
     private typealias Singular = Test_Scalars_Proto3_Singular
     private typealias ChatMessage = Sample_Chat_V1_ChatMessage
@@ -330,7 +330,7 @@ import Testing
         #expect(try Required.array(fromJSONLines: "{}", partial: true).count == 1)
     }
 
-    /// Each takes as much memory as all inside of it.
+    /// Each takes as much memory as everything inside of it.
     @Test func messagesInMessagesOfAnyTypeAreLimited() throws {
         func nested(_ depth: Int, around content: [UInt8]) throws -> Google_Protobuf_Any {
             var any = Google_Protobuf_Any.with { ($0.typeURL, $0.value) = ("a/google.protobuf.BytesValue", content) }

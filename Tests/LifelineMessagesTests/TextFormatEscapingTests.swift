@@ -3,7 +3,7 @@ import LifelineProtos
 import LifelineWellKnownTypes
 import Testing
 
-/// What text format prints of a peer's text: nothing that a terminal obeys, and all of it for a parser.
+/// Text format prints a peer's text without terminal control characters, and completely for a parser.
 @Suite struct TextFormatEscapingTests {
     private typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// As a parser of text format reads it: escapes with one letter, or three octal digits.
+    /// Reads text like a parser of text format: escapes with one letter, or three octal digits.
     private func bytes(ofLiteralIn line: String) -> [UInt8] {
         var rest = line.utf8.drop { $0 != UInt8(ascii: "\"") }.dropFirst().dropLast(2)
         var bytes: [UInt8] = []

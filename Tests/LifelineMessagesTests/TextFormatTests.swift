@@ -164,7 +164,7 @@ import Testing
             + Array(repeating: [0xFC, 0xF0, 4] as [UInt8], count: depth).flatMap(\.self) + [0xF0, 0xF0, 4, 7]
         let text = try ChatMessage(serializedBytes: bytes).textFormatString()
         #expect(text.hasSuffix("9998: 7\n") && text.count(where: { $0 == "{" }) == depth)
-        // A message of that in a field that is unknown.
+        // Such a message in an unknown field.
         let nested = try ChatMessage(serializedBytes: [0xFA, 0xF0, 4, 0xDC, 4] + bytes).textFormatString()
         #expect(nested.contains("9998: 7\n"))
     }

@@ -6,7 +6,7 @@ import Testing
 private typealias Timestamp = Google_Protobuf_Timestamp
 private typealias Span = Google_Protobuf_Duration
 
-/// Sums, differences and the order of moments and durations, whatever numbers a peer has filled them with.
+/// Sums, differences and the order of moments and durations, with any numbers from a peer.
 @Suite struct TimeArithmeticTests {
     private static let first = Timestamp(seconds: .min)
     private static let last = Timestamp(seconds: .max, nanos: 999_999_999)

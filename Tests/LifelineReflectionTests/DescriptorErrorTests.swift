@@ -8,7 +8,7 @@ private typealias Field = Google_Protobuf_FieldDescriptorProto
 private typealias Type = Google_Protobuf_DescriptorProto
 private typealias EnumType = Google_Protobuf_EnumDescriptorProto
 
-/// Files that make no sense are refused, with the place.
+/// Invalid files are refused, with the position of the error.
 @Suite struct DescriptorErrorTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String

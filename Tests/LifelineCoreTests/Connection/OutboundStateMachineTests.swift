@@ -101,7 +101,7 @@ private typealias Machine = OutboundStateMachine
         var machine = machine(state)
         let action = machine.closeRequested()
         #expect(action.scheduleFlush == (state == .idle))
-        // The one that was to end behind what waits does so nevertheless.
+        // A side that has to end after the waiting bytes still does so.
         #expect(action.refused == (state == .full ? [1, 2, 3] : []))
     }
 
@@ -236,7 +236,7 @@ private typealias Machine = OutboundStateMachine
         #expect(machine.offeredNow(byteCount: 1) == .accept(scheduleFlush: true))
     }
 
-    /// However many of them flow, senders have their turns.
+    /// Senders have their turns, however many appended bytes there are.
     @Test func repliesDoNotHoldUpWhoWaits() {
         var machine = Machine(marks: WaterMarks(low: 10, high: 20))
         #expect(machine.offeredNow(byteCount: 25) == .accept(scheduleFlush: true))

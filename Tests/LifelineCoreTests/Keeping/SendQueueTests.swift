@@ -16,7 +16,7 @@ import Testing
 
     private let reason = ConnectionError(code: .closedLocally, message: "closed by the test")
 
-    /// Hands over all that waits.
+    /// Hands over all waiting messages.
     private func drain(_ queue: inout SendQueue) -> [UInt64] {
         var ids: [UInt64] = []
         while let id = queue.next() {
@@ -59,7 +59,7 @@ import Testing
         #expect(queue.error(for: .notConnected).code == .notConnected)
     }
 
-    /// Accepted while there was a connection, which is lost before their turn.
+    /// The messages are accepted with a connection, which is lost before their turn.
     @Test func failFailsWhenTheConnectionIsLost() {
         var queue = queue()
         #expect(queue.offered(byteCount: 1, policy: .wait(), now: at(0)) == .wait(1))
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: In hand
 
-    /// Whatever is in hand ends by the hand-over alone, so that it is never both dropped and sent.
+    /// A handed-over message ends only by the result of the hand-over, so that it is never both dropped and sent.
     @Test func handedOverMessagesDoNotExpire() {
         var queue = queue()
         #expect(queue.offered(byteCount: 1, policy: .drop(after: .seconds(5)), now: at(0)) == .wait(1))
