@@ -12,17 +12,17 @@ let strict: [SwiftSetting] = [
 let strictC: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
 let strictCxx: [CXXSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
 
-// A package of its own, so that what Lifeline is compared with is no dependency of Lifeline. `run` generates the code
-// that is missing here, and builds.
+// A separate package, so that the contenders are not dependencies of Lifeline. `run` generates the missing code, and
+// builds.
 let package = Package(
     name: "benchmarks",
     products: [
         .executable(name: "message-benchmarks", targets: ["MessageBenchmarks"]),
-        // Not linked, but loaded with LD_PRELOAD where allocations are counted.
+        // Not linked, but loaded with LD_PRELOAD to count allocations.
         .library(name: "AllocationCounter", type: .dynamic, targets: ["CAllocationCounter"]),
     ],
     dependencies: [
-        // With the trait that the scripts build in the same folder, so that nothing is built again.
+        // With the trait of the scripts that build in the same folder, so that nothing is built again.
         .package(name: "lifeline", path: "..", traits: ["Store"]),
         .package(name: "report", path: "Report"),
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
@@ -48,7 +48,7 @@ let package = Package(
             dependencies: [.product(name: "LifelineMessages", package: "lifeline")],
             cSettings: strictC
         ),
-        // The contenders that are not Swift, behind one C interface.
+        // The contenders in other languages, behind one C interface.
         .target(name: "NativeContender"),
         .systemLibrary(
             name: "LibProtobufC",

@@ -1,4 +1,4 @@
-"""Counts what Autobahn's reports say of the cases, and fails when one of them is wrong, or another number of them ran.
+"""Counts the results in Autobahn's reports. Fails when a case failed, or when another number of cases ran.
 
 Usage: autobahn-report.py FOLDER COUNT
 """
@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-# Of the closing as of the case. What is not strict, or only informs, conforms to RFC 6455.
+# For the close as for the case. NON-STRICT and INFORMATIONAL cases conform to RFC 6455.
 GOOD = {"OK", "NON-STRICT", "INFORMATIONAL"}
 
 

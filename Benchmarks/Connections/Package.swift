@@ -11,8 +11,8 @@ let strict: [SwiftSetting] = [
 // Only a root package may have these, which this one always is.
 let strictC: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
 
-// A package of its own, apart from that of messages, too: gRPC takes minutes to build. `../run` generates the code that
-// is missing here, and builds.
+// A package apart from that of messages, because gRPC takes minutes to build. `../run` generates the missing code, and
+// builds.
 let package = Package(
     name: "connections",
     products: [
@@ -20,7 +20,7 @@ let package = Package(
         .executable(name: "connection-peer", targets: ["ConnectionPeer"]),
     ],
     dependencies: [
-        // With the trait that the scripts build in the same folder, so that nothing is built again.
+        // With the trait of the scripts that build in the same folder, so that nothing is built again.
         .package(name: "lifeline", path: "../..", traits: ["Store"]),
         .package(name: "report", path: "../Report"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
@@ -28,7 +28,7 @@ let package = Package(
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport.git", from: "2.9.2"),
     ],
     targets: [
-        // A server or a client of any contender that is not Netty.
+        // A server or a client of any contender except Netty.
         .executableTarget(
             name: "ConnectionPeer",
             dependencies: [
@@ -50,7 +50,7 @@ let package = Package(
             dependencies: [.product(name: "LifelineMessages", package: "lifeline")],
             cSettings: strictC
         ),
-        // Starts the peers, tells them what to do, and reports.
+        // Starts the peers, sends them commands, and reports.
         .executableTarget(
             name: "ConnectionBenchmarks",
             dependencies: [

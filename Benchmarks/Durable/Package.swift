@@ -8,7 +8,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A package of its own, as the others are. `../durable` builds and runs it.
+// A separate package, like the others. `../durable` builds and runs it.
 let package = Package(
     name: "durable",
     products: [.executable(name: "DurableBenchmarks", targets: ["DurableBenchmarks"])],

@@ -8,7 +8,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A package of its own, as the others are. `../groups` builds and runs it.
+// A separate package, like the others. `../groups` builds and runs it.
 let package = Package(
     name: "groups",
     products: [.executable(name: "GroupBenchmarks", targets: ["GroupBenchmarks"])],

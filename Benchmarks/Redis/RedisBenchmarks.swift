@@ -6,7 +6,7 @@ internal import LifelineFleetRedis
 internal import LifelineMessages
 internal import NIOCore
 
-/// What `Benchmarks/redis --help` says.
+/// The text of `Benchmarks/redis --help`.
 @main
 enum RedisBenchmarks {
     private static let script = RedisScript(
@@ -19,13 +19,13 @@ enum RedisBenchmarks {
     )
     private static let payload = String(repeating: "x", count: 200)
 
-    /// One way to run a script again and again.
+    /// A way to run a script repeatedly.
     private enum Contender: CustomStringConvertible {
         case redisBenchmark(connections: Int, inFlight: Int)
         case client(tasks: Int)
-        /// Tasks that run where the replies come in.
+        /// Tasks that run on the loop that receives the replies.
         case clientOnLoop(tasks: Int)
-        /// The command by which the engine of a fleet publishes.
+        /// The command with which the engine of a fleet publishes.
         case redisBenchmarkPublishing(connections: Int, inFlight: Int)
         case engine(tasks: Int)
         case fleet(tasks: Int)
@@ -73,7 +73,7 @@ enum RedisBenchmarks {
         // It blocks other signals where a task's thread has started it.
         defer { kill(server.processIdentifier, SIGKILL) }
         var configuration = try RedisConfiguration(url: "redis://127.0.0.1:\(port)")
-        // A busy disk, on which the server waits for its log, is not to end the run.
+        // A busy disk, which delays the server's log, must not end the run.
         configuration.timeout = .seconds(60)
         configuration.heartbeat.timeout = .seconds(60)
         let client = try RedisClient(configuration)
@@ -129,7 +129,7 @@ enum RedisBenchmarks {
             }
         case .fleet(let tasks):
             let method = SessionPushMethod<RawMessage>("benchmark.Rooms/News")
-            // 200 bytes with what stands around it.
+            // 200 bytes including its surroundings.
             let message = RawMessage(bytes: Array(payload.utf8.dropLast(25)))
             return try await rate(tasks: tasks, count: count) {
                 _ = try await publisher.fleet.push(method, message, to: "rooms/7")
@@ -178,14 +178,14 @@ enum RedisBenchmarks {
         return Double(count) / ((ContinuousClock.now - started) / .seconds(1))
     }
 
-    /// The command by which the engine publishes, with all of its arguments, as Redis has logged it.
+    /// The command with which the engine publishes, with all of its arguments, from Redis's log.
     private static func publishCommand(of engine: RedisFleetEngine, _ client: RedisClient) async throws -> [String] {
         let threshold = ["CONFIG", "SET", "slowlog-log-slower-than"]
         func send(_ words: [String]) async throws -> RedisValue {
             try await client.send(RedisCommand(words[0], words.dropFirst().map { .text($0) }))
         }
         _ = try await send(threshold + ["0"])
-        // The first one brings the script.
+        // The first one loads the script.
         for _ in 0..<2 { _ = try await engine.append([0x78], to: "rooms/8", keeping: GroupHistory()) }
         guard case .array(let entries) = try await send(["SLOWLOG", "GET"]) else { return [] }
         _ = try await send(threshold + ["-1"])
@@ -216,7 +216,7 @@ enum RedisBenchmarks {
 /// A way to publish to a group.
 private struct Publisher: Sendable {
     let fleet: Fleet
-    /// That of the engine, for redis-benchmark.
+    /// The engine's command, for redis-benchmark.
     let command: [String]
 }
 

@@ -8,7 +8,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// What the benchmarks of messages and of connections report alike: rows, tables, charts and goals.
+// The common report of the benchmarks of messages and connections: rows, tables, charts and goals.
 let package = Package(
     name: "report",
     products: [

@@ -3,7 +3,7 @@ import Foundation
 import Lifeline
 import Logging
 
-/// What Autobahn's WebSocket test suite talks to: it sends back each message that comes.
+/// The peer of Autobahn's WebSocket test suite: it sends back each message.
 @main struct AutobahnPeer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(subcommands: [Serve.self, Connect.self])
 
@@ -26,13 +26,13 @@ struct Serve: AsyncParsableCommand {
         try await withServer(
             listeningOn: Endpoint("ws://127.0.0.1:0"),
             configuration: configuration,
-            // That its client violates the protocol is what the suite is for.
+            // The suite's client violates the protocol on purpose.
             logger: Logger(label: "autobahn") { _ in SwiftLogNoOpLogHandler() },
             receiving: WebSocketMessage.self,
             sending: WebSocketMessage.self,
             handler: AutobahnPeer.echo
         ) { server in
-            // Not held back until the buffer is full.
+            // Unbuffered.
             let line = try await "\(server.boundEndpoint)\n"
             FileHandle.standardOutput.write(Data(line.utf8))
             while readLine() != nil {}
@@ -45,7 +45,7 @@ struct Connect: AsyncParsableCommand {
     @Option(help: "Where the suite's server listens.") var port: UInt16
     @Option(help: "What the reports call this program.") var agent = "Lifeline"
 
-    /// What an open connection may end with: most cases violate the protocol, or end otherwise than in order.
+    /// The errors with which an open connection may end: most cases violate the protocol, or do not end in order.
     private static let ends: [ConnectionError.Code] = [.closedByPeer, .protocolViolation, .webSocketClosed]
 
     func run() async throws {

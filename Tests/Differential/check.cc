@@ -36,13 +36,13 @@ EngineResult run_both_paths(
     return result;
 }
 
-// Without the check of UTF-8, which C++ cannot leave out, the paths are compared with each other only.
+// Without the check of UTF-8, which C++ always makes, only the paths are compared with each other.
 void check_without_utf8(const MessageType &type, std::string_view input, Verdict &verdict) {
     EngineResult result = run_both_paths(type, input, true, verdict);
     if (result.status == LIFELINE_INVALID_UTF8) verdict.disagreement = "malformed text is refused where it is allowed";
 }
 
-// Whether fields in C++'s order, with nothing behind them, are all there is.
+// Whether the input has only fields in C++'s order, with nothing behind them.
 bool has_only_known_fields(const MessageType &type, std::string_view canonical_bytes) {
     auto wire = read_wire(type.descriptor(), canonical_bytes);
     if (!wire) return false;
@@ -65,7 +65,7 @@ std::string compare_content(const MessageType &type, const EngineResult &engine,
     return "";
 }
 
-// libprotobuf-c needs `required` fields, which is why the message is given.
+// The message is needed because libprotobuf-c requires `required` fields.
 void compare_with_protobuf_c(
     const MessageType &type, std::string_view input, const WireFacts &facts, const Message &expected,
     Verdict &verdict) {
@@ -82,7 +82,7 @@ void compare_with_protobuf_c(
     }
 }
 
-// An input that one side refuses for the form of its varints is read alike by both when it is written shortly.
+// If one side refuses an input because of the form of its varints, both read the shortest form alike.
 void check_shortest_form(
     const MessageType &type, const std::vector<WireField> &fields, const Message *cpp_message, Verdict &verdict) {
     std::string shortest = write_wire(fields);

@@ -1,4 +1,4 @@
-// Compares what the implementations make of one input.
+// Compares the implementations on one input.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace differential {
 
 struct Verdict {
-    std::string outcome;       // what it counts as: "accepted", "refused", or the name of an exception
-    std::string disagreement;  // what each side said; empty when they agree
+    std::string outcome;       // the category: "accepted", "refused", or the name of an exception
+    std::string disagreement;  // the results of both sides; empty when they agree
     LifelineStatus status;     // ours
     bool compared_with_protobuf_c = false;
 };
@@ -19,7 +19,7 @@ Verdict check(const MessageType &type, std::string_view input);
 
 std::string hex(std::string_view bytes);
 
-// What runs these tests for the architecture that they were built for.
+// The command prefix that runs these tests on the architecture of their build.
 #if defined(__aarch64__)
 inline constexpr char differential_command[] = "scripts/differential --aarch64";
 #else

@@ -13,7 +13,7 @@ using google::protobuf::Reflection;
 
 namespace {
 
-// A string that compares with others as the keys do.
+// A string with the same order as the key.
 std::string sortable_key(const Message &entry) {
     const Reflection *reflection = entry.GetReflection();
     const FieldDescriptor *key = entry.GetDescriptor()->map_key();
@@ -57,8 +57,8 @@ void make_map(Message &message, const FieldDescriptor *field) {
     for (auto &[key, entry] : last) reflection->AddAllocatedMessage(&message, field, entry.release());
 }
 
-// A DynamicMessage keeps the entries of its maps as they came until somebody asks for the map. So here are the maps
-// that generated classes make: sorted, with the last of the entries that have the same key.
+// A DynamicMessage keeps the entries of its maps unchanged until the map is read. This makes the maps of generated
+// classes: sorted, with the last entry of each key.
 void make_maps(Message &message) {
     const Reflection *reflection = message.GetReflection();
     std::vector<const FieldDescriptor *> fields;

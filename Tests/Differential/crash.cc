@@ -22,7 +22,7 @@ void differential::call_before_crash(void (*print)()) {
 #include <initializer_list>
 
 static void (*print_input)();
-// The ordinary stack may be what has run over.
+// The ordinary stack may have overflowed.
 static char signal_stack[1 << 18];
 
 static void print_and_crash(int signal) {

@@ -8,7 +8,7 @@
 #include "types.h"
 #include "wire.h"
 
-// They are in no header that others may include.
+// No public header declares them.
 extern "C" bool lifeline_is_utf8(const uint8_t *bytes, size_t count);
 extern "C" bool lifeline_is_utf8_by_table(const uint8_t *bytes, size_t count);
 
@@ -19,7 +19,7 @@ namespace {
 // C++ libprotobuf's default, and ours.
 constexpr uint32_t maximum_depth = 100;
 
-// lifeline_encoder_init promises that a message fits into memory which it leaves so many bytes of.
+// lifeline_encoder_init promises that a message fits into memory if it leaves this many bytes free.
 constexpr size_t most_room_left_over = 88;
 
 // Far above what any input here needs: no result may depend on it.
@@ -27,7 +27,7 @@ constexpr size_t budget = size_t{1} << 31;
 
 class Arena {
 public:
-    // With no memory of the caller's, so that AddressSanitizer knows every byte that is not handed out.
+    // Without memory of the caller, so that AddressSanitizer knows every byte that is not handed out.
     Arena() {
         lifeline_arena_init(&arena_, &arena_, 0, 0);
         arena_.budget = lifeline_arena_budget(budget);
@@ -42,7 +42,7 @@ private:
     LifelineArena arena_;
 };
 
-// Heap memory of exactly the input's size and the slop, so that AddressSanitizer sees each byte read beyond.
+// Heap memory of exactly the input's size and the slop, so that AddressSanitizer detects each read beyond it.
 class Input {
 public:
     Input(std::string_view bytes, uint64_t slop_seed)
@@ -61,7 +61,7 @@ private:
     size_t size_;
 };
 
-// The C encoder. `capacity` is what the caller lends it.
+// The C encoder. `capacity` is the size of the memory that the caller lends it.
 class Encoder {
 public:
     Encoder(size_t capacity, bool can_grow) : lent_(new uint8_t[capacity]) {
@@ -93,12 +93,12 @@ std::optional<std::string> encode(const LifelineMessageTable *table, const void 
     return encoder.bytes();
 }
 
-// What must hold of the encoder. Returns what does not.
+// Checks the rules for the encoder. Returns the broken ones.
 std::string broken_encoder_law(const LifelineMessageTable *table, const void *message, const std::string &encoded) {
     std::string delimited;
     append_varint(delimited, encoded.size());
     delimited += encoded;
-    // It grows out of what it is lent when that is half of what it needs, or all.
+    // The encoder outgrows the lent memory if that is half of the needed size, or all of it.
     for (size_t capacity : {delimited.size() / 2, delimited.size()}) {
         Encoder growing(capacity, true);
         if (growing.put(table, message, true) != LIFELINE_OK) return "an encoder that can grow does";
@@ -123,7 +123,7 @@ bool decode(
     return function(table, message, input.bytes(), input.size(), arena.get(), &options, &failure);
 }
 
-// What must hold of every message that was decoded without failure. Returns what does not.
+// Checks the rules for every message that was decoded without failure. Returns the broken ones.
 std::string broken_law(
     const LifelineMessageTable *table, const void *message, const std::string &encoded, DecodePath path,
     bool accept_malformed_text) {
@@ -176,7 +176,7 @@ EngineResult run_engine(
         return result;
     }
     result.encoded = *encoded;
-    // C++ reads extensions as it does other fields.
+    // C++ reads extensions like other fields.
     LifelineTypes types{nullptr, find_extension, nullptr};
     LifelineDecodeOptions options{maximum_depth, lifeline_arena_budget(budget), accept_malformed_text, nullptr};
     if (!lifeline_extensions_check(table, message, &types, true, &options, &failure)) {

@@ -11,14 +11,14 @@ namespace differential {
 
 enum class DecodePath { tail_calls, plain };
 
-// What the engine made of an input.
+// The engine's result for an input.
 struct EngineResult {
     LifelineStatus status = LIFELINE_OK;
     size_t offset = 0;          // of a failure
     uint32_t field_number = 0;  // of a failure
     std::string encoded;        // the message that was decoded, encoded again
     bool missing_required = false;
-    std::string broken_law;     // what does not hold of the engine by itself; empty when all does
+    std::string broken_law;     // the broken rules of the engine itself; empty if there are none
 
     bool accepted() const { return status == LIFELINE_OK; }
 };

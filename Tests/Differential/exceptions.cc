@@ -80,9 +80,9 @@ bool protobuf_c_agrees(const WireFacts &facts) {
     if (facts.other_wire_type) return false;          // it refuses a known field of another wire type
     if (facts.negative_zero) return false;            // it takes -0.0 for a value that is absent
     if (facts.incomplete_proto2_entry) return false;  // to it, key and value of proto2's maps are required
-    // To it all enums are open.
+    // It regards all enums as open.
     if (facts.unknown_number_of_closed_enum || facts.unknown_number_of_open_enum_in_proto2) return false;
-    // It reads other long forms of varints than C++ does.
+    // It reads other long forms of varints than C++.
     return !facts.tenth_byte_over_one && !facts.tag_over_32_bits && !facts.length_over_five_bytes;
 }
 

@@ -20,7 +20,7 @@ using google::protobuf::UnknownFieldSet;
 
 namespace {
 
-// Integers of every length as a varint, with the values around each change of length and sign among them.
+// Integers of every varint length, including the values around each change of length and sign.
 uint64_t integer(Random &random) {
     uint64_t bits = random.next();
     switch (random.below(4)) {
@@ -59,7 +59,7 @@ void append_utf8(std::string &text, uint32_t scalar) {
     while (more-- > 0) text += static_cast<char>(0x80 | ((scalar >> (6 * more)) & 0x3F));
 }
 
-// Lengths around those at which something changes: words, vectors, and the length's own varint.
+// Lengths around critical ones: of words, of vectors, and of the length's own varint.
 size_t length(Random &random) {
     static const size_t edges[] = {0, 1, 7, 8, 15, 16, 17, 31, 32, 127, 128, 129};
     if (random.one_in(400)) return 16'380 + random.below(10);
@@ -87,7 +87,7 @@ std::string some_bytes(Random &random) {
     return value;
 }
 
-// What a packed field of varints may hold.
+// The possible contents of a packed field of varints.
 std::string some_varints(Random &random) {
     std::string value;
     for (size_t count = random.below(5); count > 0; count -= 1) append_varint(value, integer(random));
@@ -96,7 +96,7 @@ std::string some_varints(Random &random) {
 
 int enum_number(const FieldDescriptor *field, Random &random) {
     const EnumDescriptor *type = field->enum_type();
-    // To C++ 3.21 the enums of proto2 messages are closed.
+    // C++ 3.21 regards the enums of proto2 messages as closed.
     bool open = field->file()->syntax() == FileDescriptor::SYNTAX_PROTO3;
     if (open && random.one_in(3)) return static_cast<int>(integer(random));
     return type->value(static_cast<int>(random.below(type->value_count())))->number();
@@ -105,7 +105,7 @@ int enum_number(const FieldDescriptor *field, Random &random) {
 class Filler {
 public:
     explicit Filler(Random &random) : random_(random) {
-        // A small message, mostly; now and then a large one, or one as deep as is allowed.
+        // Mostly a small message; sometimes a large one, or one of the maximum depth.
         fields_left_ = random.one_in(20) ? 300 : 1 + random.below(30);
         deepest_ = random.one_in(20) ? 97 + random.below(5) : 1 + random.below(5);
         deep_ = deepest_ > 10;
@@ -122,7 +122,7 @@ public:
     }
 
 private:
-    // In a chain of messages, a field that continues it where there is one.
+    // In a chain of messages, a field that continues it, if there is one.
     const FieldDescriptor *pick(const Descriptor *type) {
         const FieldDescriptor *field = type->field(static_cast<int>(random_.below(type->field_count())));
         for (int tries = 0; deep_ && tries < 20 && field->message_type() == nullptr; tries += 1) {
@@ -225,7 +225,7 @@ private:
         return field->type() == FieldDescriptor::TYPE_BYTES ? some_bytes(random_) : text(random_);
     }
 
-    // A number that the type may or may not know: then its wire type is probably not the field's.
+    // A number that the type may know. If so, the wire type is probably not the field's.
     int unknown_number(const Descriptor &type) {
         if (type.field_count() > 0 && random_.one_in(3)) {
             return type.field(static_cast<int>(random_.below(type.field_count())))->number();

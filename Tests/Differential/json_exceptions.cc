@@ -36,7 +36,7 @@ std::string without_quotes(const std::string &token) {
     return text;
 }
 
-// The message that was expected; NULL when it was none.
+// The expected message; NULL if no message was expected.
 const LifelineMessageTable *expected_message(const Comparison &comparison) {
     const LifelineField *named = failed_field(comparison);
     if (named == nullptr) return comparison.engine.message;
@@ -232,7 +232,7 @@ const Exceptions &json_exceptions() {
 }
 
 bool explain_printing(const std::string &text, const OracleAnswer &python) {
-    // Python takes capital letters of all alphabets for such.
+    // Python accepts capital letters of all alphabets.
     return has_more_than_ascii(text) && python.result.find("Fail to print FieldMask") != std::string::npos;
 }
 
@@ -242,7 +242,7 @@ const char *explain_cpp_refusal(const std::string &text, const std::string &reas
     if (says("missing field")) return "missing required fields in C++";
     // The JSON name of the field `_` is empty.
     if (says("Proto fields must have a name")) return "an empty name in C++";
-    // C++ 3.21 does not read what it prints itself.
+    // C++ 3.21 does not read its own output.
     if (says("Cannot find field") && contains(text, "ListValue\",\"value\":\\[")) return "a list in an Any in C++";
     return nullptr;
 }

@@ -1,5 +1,4 @@
-// The differences between our JSON and Python's that are known and meant, each with its reason. All others are
-// failures.
+// The known and intended differences between our JSON and Python's, each with its reason. All others are failures.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@ namespace differential {
 
 const Exceptions &json_exceptions();
 
-// Whether only Python refuses to print a message, which we print as this text, and why that is meant.
+// The reason for which only Python refuses to print a message that we print as this text, if that is intended.
 bool explain_printing(const std::string &text, const OracleAnswer &python);
 
 // The name of the exception that explains why C++ libprotobuf refuses, with this reason, a text that we print; NULL

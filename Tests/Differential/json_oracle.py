@@ -22,7 +22,7 @@ import oracle
 FLOAT_LIMIT = 3.4e38
 
 
-# Here Python's protobuf is made exact and strict in numbers and enums. They are all over the texts, so that exceptions
+# This makes Python's protobuf exact and strict about numbers and enums. They are everywhere in the texts, so exceptions
 # for them would hide real differences. Its other leniencies are exceptions in json_exceptions.cc.
 
 
@@ -40,7 +40,7 @@ class Exact(float):
     def __int__(self):
         if self.is_zero():
             return 0
-        # Of more digits than any field has, expanding would take all memory.
+        # Expanding more digits than any field has would take all memory.
         return OUT_OF_RANGE if self.decimal().adjusted() > 40 else int(self.decimal())
 
     def is_zero(self):
@@ -132,7 +132,7 @@ def is_same(ours, theirs, null):
     if ours is None:
         return theirs is None or theirs is null
     if is_number(ours) and is_number(theirs) and ours != theirs:
-        # Python prints a float with more digits than it needs, or with fewer. The float is the same.
+        # Python prints a float with more or fewer digits than needed. The float is the same.
         return abs(ours) < FLOAT_LIMIT and struct.pack("f", ours) == struct.pack("f", theirs)
     return is_number(ours) == is_number(theirs) and ours == theirs
 

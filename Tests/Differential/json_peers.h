@@ -9,7 +9,7 @@
 
 namespace differential {
 
-// The encoded message that C++ libprotobuf reads from the text; nothing, and the reason, when it refuses the text.
+// The encoded message that C++ libprotobuf reads from the text; nothing, and the reason, if it refuses the text.
 std::optional<std::string> parse_json_with_cpp(const MessageType &type, const std::string &text, std::string &reason);
 
 // Nothing when C++ libprotobuf refuses to print the encoded message.

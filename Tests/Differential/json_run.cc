@@ -24,7 +24,7 @@ bool reaches_group(const google::protobuf::Descriptor *type, std::set<const goog
     return false;
 }
 
-// C++ libprotobuf 3.21 writes groups without their end where it reads JSON, also those in a google.protobuf.Any.
+// When C++ libprotobuf 3.21 reads JSON, it writes groups without their end, also those in a google.protobuf.Any.
 bool may_have_groups(const MessageType &type, const std::string &text) {
     std::set<const google::protobuf::Descriptor *> seen;
     return text.find("test.proto2.Groups") != std::string::npos || reaches_group(type.descriptor(), seen);
@@ -55,7 +55,7 @@ char print_kind(const PrintSettings &settings) {
     return static_cast<char>('0' + settings.proto_names + 2 * settings.enums_as_numbers + 4 * settings.absent_fields);
 }
 
-// Whether two fields have the same name in JSON, which proto2 allows: then JSON does not say which one it is.
+// Whether two fields have the same name in JSON, which proto2 allows. JSON is then ambiguous.
 bool has_clashing_names(const MessageType &type) {
     std::set<std::string> names;
     const auto *descriptor = type.descriptor();

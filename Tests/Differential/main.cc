@@ -1,4 +1,4 @@
-// The command line: reads the options, runs the tests, prints what came out.
+// The command line: reads the options, runs the tests, prints the results.
 #include <unistd.h>
 
 #include <chrono>
@@ -76,7 +76,7 @@ Options parse_options(int count, char **arguments) {
     return options;
 }
 
-// What the report of a crash is followed by.
+// The text after the report of a crash.
 const MessageType *current_type = nullptr;
 std::string_view current_input;
 
@@ -121,7 +121,7 @@ public:
     void run_generated() {
         size_t fixed = tested_;
         for (uint64_t round = 0; tested_ - fixed < options_.inputs && disagreements_ < most_disagreements; round += 1) {
-            // Each round has a generator of its own, so that an input depends on the seed and its round only.
+            // Each round has its own generator, so that an input depends only on the seed and its round.
             Random random(Random(options_.seed).next() + round);
             run_round(random);
             if (options_.seconds > 0 && elapsed() >= options_.seconds) break;
@@ -150,10 +150,10 @@ public:
     }
 
 private:
-    // More say no more.
+    // Further ones give no more information.
     static constexpr size_t most_disagreements = 10;
 
-    // A type; those with more fields come more often, for there is more to go wrong.
+    // A random type. Types with more fields are more frequent, because more can go wrong.
     const MessageType &pick_type(Random &random) const {
         while (true) {
             const MessageType &type = types_[random.below(types_.size())];
@@ -161,7 +161,7 @@ private:
         }
     }
 
-    // A message, its variants, and now and then every truncation of it.
+    // A message, its variants, and sometimes every truncation of it.
     void run_round(Random &random) {
         const MessageType &type = pick_type(random);
         std::string bytes = generate(type, random);
@@ -205,7 +205,7 @@ private:
         print_replay(std::cout, type, smaller);
     }
 
-    // Leaves out what the disagreement does not need, the larger pieces first.
+    // Removes pieces that the disagreement does not need, larger ones first.
     static std::string shrink(const MessageType &type, std::string input) {
         size_t checks_left = 5'000;
         for (size_t piece = input.size() / 2; piece > 0; piece /= 2) {

@@ -21,7 +21,7 @@ void collect(Fields &fields, std::vector<Fields *> &lists) {
     }
 }
 
-// Gives the field another wire type and as much of a value as that needs.
+// Gives the field another wire type, and a value for it.
 void change_wire_type(WireField &field, Random &random) {
     static const uint32_t wire_types[] = {varint, fixed64, length_delimited, start_group, fixed32};
     field.wire_type = wire_types[random.below(5)];
@@ -34,7 +34,7 @@ void change_wire_type(WireField &field, Random &random) {
     if (field.wire_type == start_group) field.content = WireField::Content::fields;
 }
 
-// Bytes that change nothing when the reader takes long forms of varints.
+// Bytes that change nothing for readers that accept long forms of varints.
 void lengthen(WireField &field, Random &random) {
     uint32_t extra = 1 + static_cast<uint32_t>(random.below(random.one_in(3) ? 10 : 3));
     switch (random.below(3)) {

@@ -1,4 +1,4 @@
-// Variants of encoded messages: some still valid, some as an attacker would send them.
+// Variants of encoded messages: some still valid, some like those of an attacker.
 #pragma once
 
 #include <string>

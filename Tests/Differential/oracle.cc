@@ -25,7 +25,7 @@ void append_text(std::string &bytes, const std::string &text) {
 }  // namespace
 
 Oracle::Oracle(const std::string &script, const std::string &descriptor_set_path) {
-    // A write to a process that has ended is an error, not the end of this one.
+    // A write to an ended process has to fail with an error, not end this process.
     std::signal(SIGPIPE, SIG_IGN);
     int to_child[2];
     int from_child[2];

@@ -1,4 +1,4 @@
-// Python's protobuf in a process of its own. See oracle.py.
+// Python's protobuf in a separate process. See oracle.py.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 # Above the depth of any message here.
 DEPTH = 1200
 
-# Parsing recurses. A text that is deeper than this is refused.
+# Parsing is recursive. A text deeper than this is refused.
 sys.setrecursionlimit(20_000)
 threading.stack_size(256 << 20)
 

@@ -17,7 +17,7 @@ std::unique_ptr<google::protobuf::Message> parse_with_cpp(
 // C++ libprotobuf's deterministic serialisation: fields by number, entries of maps by key.
 std::string canonical(const google::protobuf::Message &message);
 
-// What libprotobuf-c packs after unpacking the input; nothing when it refuses the input.
+// The bytes that libprotobuf-c packs after unpacking the input; nothing if it refuses the input.
 std::optional<std::string> repack_with_protobuf_c(const MessageType &type, std::string_view input);
 
 }  // namespace differential

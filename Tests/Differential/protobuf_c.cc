@@ -11,9 +11,9 @@ namespace {
 
 // Descriptors that libprotobuf-c can unpack with.
 //
-// Of a proto3 string with string_as_bytes, protoc-gen-c 1.4.1 says that its default is protobuf_c_empty_string, an
-// array of one char, and that it is of the type `bytes`, whose default is a ProtobufCBinaryData. libprotobuf-c would
-// copy 16 bytes from there. So these are copies of the generated descriptors without such defaults.
+// For a proto3 string with string_as_bytes, protoc-gen-c 1.4.1 writes protobuf_c_empty_string, an array of one char, as
+// its default, but the type `bytes`, whose default is a ProtobufCBinaryData. libprotobuf-c would copy 16 bytes from
+// there. So these are copies of the generated descriptors without such defaults.
 class Descriptors {
 public:
     const ProtobufCMessageDescriptor *usable(const ProtobufCMessageDescriptor *generated) {
@@ -41,7 +41,7 @@ private:
 
 std::optional<std::string> repack_with_protobuf_c(const MessageType &type, std::string_view input) {
     static Descriptors descriptors;
-    // A copy of exactly the input's size, so that AddressSanitizer sees each byte read beyond.
+    // A copy of exactly the input's size, so that AddressSanitizer detects each read beyond it.
     std::vector<uint8_t> copy(input.begin(), input.end());
     std::unique_ptr<ProtobufCMessage, void (*)(ProtobufCMessage *)> message(
         protobuf_c_message_unpack(descriptors.usable(type.c_descriptor), nullptr, copy.size(), copy.data()),

@@ -22,7 +22,7 @@ bool is_twice_in_entry(const Comparison &comparison) {
 
 bool is_space(unsigned char byte) { return std::isspace(byte) != 0; }
 
-// Whether there is an URL in brackets other than words with dots, a slash, and words with dots.
+// Whether a URL in brackets is anything but words with dots, a slash, and words with dots.
 bool has_odd_url(const Comparison &comparison) {
     const std::string &text = comparison.text;
     const std::string name = "[a-zA-Z_][a-zA-Z0-9_]*(\\.[a-zA-Z_][a-zA-Z0-9_]*)*";
@@ -34,7 +34,7 @@ bool has_odd_url(const Comparison &comparison) {
     return false;
 }
 
-// Whether C++ misses a field by a name that a group's field has: `Message type "a.B" has no field named "c".`
+// Whether C++ does not find a field by the name of a group's field: `Message type "a.B" has no field named "c".`
 bool names_group(const std::string &reason) {
     std::vector<std::string> quoted;
     for (size_t start = reason.find('"'); start != std::string::npos; start = reason.find('"', start + 1)) {

@@ -1,5 +1,5 @@
-// The differences between our text format and those of Python and C++ that are known and meant, each with its reason.
-// All others are failures.
+// The known and intended differences between our text format and those of Python and C++, each with its reason. All
+// others are failures.
 #pragma once
 
 #include "textual_exceptions.h"

@@ -12,12 +12,12 @@ using Node = TextualNode;
 
 // MARK: Reading
 
-// Reads what is printed: without lists, comments or angle brackets.
+// Reads printed text, which has no lists, comments or angle brackets.
 class Reader {
 public:
     explicit Reader(const std::string &text) : text_(text) {}
 
-    // Up to the end, or behind the closing brace.
+    // Up to the end, or after the closing brace.
     Node message() {
         Node node;
         node.kind = '{';
@@ -68,7 +68,7 @@ private:
 
 class Writer {
 public:
-    // A plain text has one form only, others mix all that mean the same.
+    // A plain text has only one form. Other texts mix all equivalent forms.
     Writer(bool plain, Random &random) : plain_(plain), random_(random) {}
 
     void fields(const std::vector<Node> &nodes) {
@@ -77,7 +77,7 @@ public:
             while (end < nodes.size() && nodes[end].key == nodes[index].key) end += 1;
             space();
             text += nodes[index].key;
-            // Fields of the same name as a list, or a list of one or none.
+            // Fields of the same name as a list, or lists of one or no element.
             if (sometimes(4) && (end - index > 1 || random_.one_in(4))) {
                 list(nodes, index, end);
                 index = end;
@@ -138,7 +138,7 @@ private:
             text += token;
             return;
         }
-        // Several literals, and other quotes, where nothing in them needs to be escaped.
+        // Several literals, and other quotes if the content needs no escapes.
         std::string content = token.substr(1, token.size() - 2);
         size_t cut = random_.below(content.size() + 1);
         std::string parts[] = {content.substr(0, cut), content.substr(cut)};

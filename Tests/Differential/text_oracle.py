@@ -10,14 +10,14 @@ from google.protobuf import text_encoding, text_format
 
 import oracle
 
-# Here Python's protobuf is made as strict in names, numbers and escapes as the specification of text format. They are
-# all over the texts, so that exceptions for them would hide real differences. Its other leniencies are exceptions in
+# This makes Python's protobuf as strict about names, numbers and escapes as the specification of text format. They are
+# everywhere in the texts, so exceptions for them would hide real differences. Its other leniencies are exceptions in
 # text_exceptions.cc.
 
 UNSIGNED = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
 INTEGER = re.compile(rf"-?({UNSIGNED.pattern})")
 DECIMAL = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?[fF]?")
-# Python takes letters for a part of a number, such as those of "1and" or "inf+".
+# Python accepts letters as part of a number, as in "1and" or "inf+".
 NAME = re.compile(r"-?[a-zA-Z]+")
 
 ESCAPE = re.compile(r"""\\([abfnrtv?\\'"]|[0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|(.|$))""")

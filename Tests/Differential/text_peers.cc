@@ -19,7 +19,7 @@ using google::protobuf::UnknownFieldSet;
 
 namespace {
 
-// Finds messages in a google.protobuf.Any behind any prefix, also in messages without a generated class.
+// Finds messages in a google.protobuf.Any with any prefix, also for types without a generated class.
 class Finder : public TextFormat::Finder {
 public:
     const Descriptor *FindAnyType(const Message &, const std::string &, const std::string &name) const override {

@@ -9,7 +9,7 @@
 
 namespace differential {
 
-// What C++ libprotobuf reads from the text: the encoded message, or the reason for refusing it.
+// The result of C++ libprotobuf for the text: the encoded message, or the reason for refusing it.
 OracleAnswer parse_text_with_cpp(const MessageType &type, const std::string &text, bool ignores_unknown);
 
 struct CppTextSettings {

@@ -54,7 +54,7 @@ std::string TextRun::test_message(const MessageType &type, const std::string &en
     return problem.empty() ? test_unknown_fields(type, encoded) : problem;
 }
 
-// We print them as C++ does, but for letters, which C++ escapes in unknown fields.
+// We print them like C++, except for letters, which C++ escapes in unknown fields.
 std::string TextRun::test_unknown_fields(const MessageType &type, const std::string &encoded) const {
     UnknownFields unknown = unknown_fields_with_cpp(type, encoded);
     std::string text = print(find("google.protobuf.Empty"), unknown.encoded, {}).text;

@@ -9,7 +9,7 @@ namespace differential {
 
 namespace {
 
-// Takes the first word of the line, and one space behind it.
+// Removes and returns the first word of the line, and the space after it.
 std::string take_word(std::string &line) {
     size_t space = line.find(' ');
     std::string word = line.substr(0, space);

@@ -30,7 +30,7 @@ size_t write_shortest(Float value, uint8_t *text) {
 
 class Arena {
 public:
-    // Without memory of the caller's, so that AddressSanitizer knows every byte that is not handed out.
+    // Without memory of the caller, so that AddressSanitizer knows every byte that is not handed out.
     explicit Arena(uint32_t budget) {
         lifeline_arena_init(&arena_, &arena_, 0, 0);
         arena_.budget = budget;
@@ -45,7 +45,7 @@ private:
     LifelineArena arena_;
 };
 
-// Bytes on the heap, with `slop` more behind them, so that AddressSanitizer sees each byte read beyond.
+// Bytes on the heap, followed by `slop` more, so that AddressSanitizer detects each read beyond them.
 std::unique_ptr<uint8_t[]> exact_copy(std::string_view bytes, size_t slop) {
     std::unique_ptr<uint8_t[]> copy(new uint8_t[bytes.size() + slop]());
     std::copy(bytes.begin(), bytes.end(), copy.get());
@@ -74,7 +74,7 @@ void *decode(const LifelineMessageTable *table, std::string_view encoded, const 
     return decoded ? message : nullptr;
 }
 
-// The first law of those that hold for every message that was parsed, even in part, which does not hold here.
+// The first broken rule of those for every message that was parsed, even in part.
 std::string broken_law(const LifelineMessageTable *table, const void *message, const std::string &encoded) {
     auto bytes = exact_copy(encoded, LIFELINE_INPUT_SLOP);
     Arena arena(ample_budget);

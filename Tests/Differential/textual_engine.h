@@ -29,7 +29,7 @@ struct Parsed {
     uint32_t field_number = 0;  // of a failure
     const LifelineMessageTable *message = nullptr;  // of a failure
     std::string encoded;        // the message, encoded
-    std::string broken_law;     // what does not hold of the engine by itself; empty when all does
+    std::string broken_law;     // the broken rules of the engine itself; empty if there are none
 
     bool accepted() const { return status == LIFELINE_OK; }
 };

@@ -17,31 +17,31 @@ struct Comparison {
     bool ignores_unknown;
 };
 
-// A difference that is meant.
+// An intended difference.
 struct Exception {
     const char *name;
     const char *reason;
     bool (*applies)(const Comparison &comparison);
 };
 
-// All differences from one peer that are meant.
+// All intended differences from one peer.
 struct Exceptions {
     std::vector<Exception> refusals;     // why only the engine refuses a text
     std::vector<Exception> acceptances;  // why only the peer refuses it
     std::vector<Exception> contents;     // why both accept it, but read different messages
 };
 
-// The exception that explains a difference; NULL when there is none.
+// The exception that explains a difference; NULL if there is none.
 const Exception *explain(const Exceptions &exceptions, const Comparison &comparison);
 
-// The field that the engine's failure names; NULL when it is the message itself.
+// The field in the engine's failure; NULL if it is the message itself.
 const LifelineField *failed_field(const Comparison &comparison);
 
-// Whether a part of the text, or all of it, matches an extended regular expression of POSIX.
+// Whether the text or a part of it matches a POSIX extended regular expression.
 bool contains(std::string text, const char *pattern);
 bool matches(const std::string &text, const std::string &pattern);
 
-// Whether the words stand in the peer's reason for refusing.
+// Whether the peer's reason for refusing contains the words.
 bool peer_says(const Comparison &comparison, const char *words);
 
 // A difference of contents from Python, in any format.

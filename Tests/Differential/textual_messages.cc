@@ -19,7 +19,7 @@ namespace {
 
 constexpr int deepest_message = 10'000;
 
-// C++ and Python read no message that is deeper than 100. They count differently.
+// C++ and Python read no message deeper than 100. They count differently.
 constexpr int deepest_generated = 90;
 
 // Calls `body` for the message and each one below it, the inner ones last.
@@ -75,7 +75,7 @@ public:
 
     std::unique_ptr<Message> message(const MessageType &type) {
         std::unique_ptr<Message> message;
-        // An unknown field may have the number of a known one, and bytes that are none of its values.
+        // An unknown field may have the number of a known one, and bytes that are not a value of it.
         while (message == nullptr) {
             std::unique_ptr<Message> filled(type.prototype->New());
             differential::fill(*filled, random_);
@@ -99,7 +99,7 @@ private:
         });
     }
 
-    // An entry without a message has an empty one.
+    // An entry without a message has an empty message.
     static void add_value(Message &entry) {
         const FieldDescriptor *value = entry.GetDescriptor()->map_value();
         if (value->message_type() != nullptr) entry.GetReflection()->MutableMessage(&entry, value);
@@ -208,8 +208,8 @@ private:
     }
 
     std::string path() {
-        // Some of the last can stand in no mask. C++ reads quotes, empty paths and two capital letters in a row
-        // otherwise, so those are fixed cases only.
+        // Some of the last ones cannot be in a mask. C++ reads quotes, empty paths and two capital letters in a row
+        // differently, so those are only fixed cases.
         static const char *parts[] = {
             "a", "b_c", "name", "some_long_name", "x.y", "a1", "*", "é", "<", "`k`", "A", "_1", "1"};
         std::string path = parts[random_.below(6)];
@@ -217,7 +217,7 @@ private:
         return path;
     }
 
-    // An Any holds nothing where C++, which counts the depth below all around it too, would find it too deep.
+    // An Any is empty if C++, which also counts the depth around it, would find it too deep.
     void fit_any(Message &any) {
         const MessageType &type = types_[random_.below(types_.size())];
         std::string url;

@@ -1,4 +1,4 @@
-// Messages as JSON and text format can hold them.
+// Messages that JSON and text format can represent.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace differential {
 
-// Stands in front of the name of a message in a google.protobuf.Any.
+// The prefix of a message's name in a google.protobuf.Any.
 constexpr char url_prefix[] = "type.googleapis.com";
 
 std::string url_of(const MessageType &type);
@@ -24,8 +24,8 @@ std::optional<std::string> canonical_content(const MessageType &type, std::strin
 // The same without unknown fields.
 std::optional<std::string> known_content(const MessageType &type, std::string_view encoded);
 
-// A random message that the format can hold, with every NaN the same. For JSON, mostly, also without unknown fields,
-// and with those messages of google.protobuf in their range that have a form of their own.
+// A random message that the format can represent, in which all NaNs are equal. For JSON, mostly also without unknown
+// fields, and with the messages of google.protobuf that have a special form within their range.
 std::string generate_for(
     TextualFormat format, const std::vector<MessageType> &types, const MessageType &type, Random &random);
 

@@ -9,7 +9,7 @@ namespace {
 using Node = TextualNode;
 using Syntax = TextualSyntax;
 
-// "user_id" for "userId", and the other way round.
+// "user_id" for "userId", and vice versa.
 std::string other_case(const std::string &key) {
     std::string changed;
     for (size_t index = 0; index < key.size(); index += 1) {
@@ -109,7 +109,7 @@ std::string mutate_tree(
     Node other_root = syntax.read(other);
     std::vector<Node *> donors;
     collect(other_root, donors);
-    // One change, mostly: a text is refused for the first thing that is wrong.
+    // Mostly one change, because a text is refused for its first error.
     for (size_t times = random.one_in(3) ? 1 + random.below(3) : 1; times > 0; times -= 1) {
         std::vector<Node *> nodes;
         collect(root, nodes);

@@ -1,4 +1,4 @@
-// Variants of texts in a format that is a tree: some still valid, some as an attacker would send them.
+// Variants of texts in a tree format: some still valid, some like those of an attacker.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace differential {
 
-// A value of a valid text, and the key in front of it.
+// A value of a valid text, and its key.
 struct TextualNode {
     char kind = 0;  // '{', '[', or 0 for a token
     std::string key;
@@ -17,7 +17,7 @@ struct TextualNode {
     std::vector<TextualNode> children;
 };
 
-// How a format writes such trees, and what may stand in them.
+// The syntax of a format for such trees, and their possible contents.
 struct TextualSyntax {
     TextualNode (*read)(const std::string &text);
     std::string (*write)(const TextualNode &root, Random &random);
@@ -33,7 +33,7 @@ std::string one_of(const char *const (&list)[count], Random &random) {
     return list[random.below(count)];
 }
 
-// A variant of `text`, which is valid; `other` is another valid text, to splice from.
+// A variant of the valid text `text`. `other` is another valid text, to splice from.
 std::string mutate_textual(
     const TextualSyntax &syntax, const std::string &text, const std::string &other, Random &random);
 

@@ -14,10 +14,10 @@ namespace differential {
 
 namespace {
 
-// More say no more.
+// Further ones give no more information.
 constexpr size_t most_disagreements = 10;
 
-// So many that starting a batch costs little.
+// Large enough that starting a batch costs little.
 constexpr size_t batch_size = 500;
 
 const MessageType *current_type = nullptr;
@@ -113,7 +113,7 @@ const MessageType &TextualRun::find(const std::string &name) const {
 void TextualRun::run_generated(size_t inputs, double seconds) {
     size_t fixed = tested_;
     for (uint64_t round = 0; tested_ - fixed < inputs && disagreements_ < most_disagreements; round += 1) {
-        // Each round has a generator of its own, so that an input depends on the seed and its round only.
+        // Each round has its own generator, so that an input depends only on the seed and its round.
         Random random(Random(seed_).next() + round);
         run_round(random);
         if (pending_.size() >= batch_size) ask_oracle();
@@ -162,7 +162,7 @@ std::string TextualRun::problem_of_reading(
     return "we read another message from what " + printer + " print: " + hex(parsed.encoded) + shown;
 }
 
-// With any limits parsing ends with the same outcome, or at a limit.
+// With any limits, parsing ends with the same outcome, or at a limit.
 void TextualRun::test_limits(const MessageType &type, const std::string &text, Random &random) {
     ParseSettings settings;
     Parsed ample = parse(type, text, settings);

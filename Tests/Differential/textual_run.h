@@ -15,7 +15,7 @@
 
 namespace differential {
 
-// Texts of messages of a depth of 100 are deeper: arrays and google.protobuf.Any add levels.
+// Texts of messages with a depth of 100 are deeper: arrays and google.protobuf.Any add levels.
 constexpr uint32_t deepest_text = 1'000;
 
 class TextualRun {
@@ -27,10 +27,10 @@ public:
     // Reads the cases of a file that is written as json.txt or text.txt explains.
     void run_fixed_cases(const std::string &path);
 
-    // Tests at least so many generated inputs, or until the seconds have passed, unless those are 0.
+    // Tests at least `count` generated inputs, or until the seconds have passed, unless those are 0.
     void run_generated(size_t inputs, double seconds);
 
-    // Prints what everyone makes of the text. Returns the process's status.
+    // Prints the results of all implementations for the text. Returns the process's status.
     int replay(const std::string &text, const std::string &type);
 
     // Prints one line. Returns the process's status.
@@ -50,21 +50,21 @@ protected:
 
     virtual PrintSettings some_settings(Random &random) = 0;
 
-    // Prints the message in several ways and reads the texts. Returns what is wrong, or nothing.
+    // Prints the message in several ways and reads the texts. Returns the failures, or nothing.
     virtual std::string test_message(const MessageType &type, const std::string &encoded, Random &random) = 0;
 
     virtual std::string mutate(const std::string &text, const std::string &other, Random &random) = 0;
 
-    // What C++ libprotobuf makes of a text: the encoded message, or the reason for refusing it.
+    // The result of C++ libprotobuf for a text: the encoded message, or the reason for refusing it.
     virtual OracleAnswer parse_with_cpp(const MessageType &type, const std::string &text, bool ignores_unknown) = 0;
 
-    // The differences from Python that are meant.
+    // The intended differences from Python.
     virtual const Exceptions &exceptions() = 0;
 
-    // Judges a text that we have parsed before Python has.
+    // Compares the results for a text that we have parsed before Python has.
     virtual void judge_by_cpp(const Pending &) {}
 
-    // Asks the oracle about a message that we have printed, and judges the answer.
+    // Sends a message that we have printed to the oracle, and compares the answer.
     virtual void ask_about_printed(const Pending &) {}
     virtual void judge_printed(const Pending &, const OracleAnswer &) {}
 
@@ -77,12 +77,13 @@ protected:
     void test_text(
         const MessageType &type, const std::string &text, const ParseSettings &settings, const std::string &origin);
 
-    // Parses a text, of any depth, that `printer` printed. Returns what is wrong, or nothing.
+    // Parses a text of any depth that `printer` printed. Returns the failures, or nothing.
     std::string problem_of_reading(
         const std::string &printer, const MessageType &type, const std::string &text, ParseSettings settings,
         const std::string &expected) const;
 
-    // Whether both accept the text and read the same message, or both refuse it, or the difference is meant; counts it.
+    // Whether both accept the text and read the same message, or both refuse it, or the difference is intended. Counts
+    // the result.
     bool is_explained(const Pending &pending, const OracleAnswer &peer, const Exceptions &exceptions);
 
     void count(const std::string &outcome);
@@ -120,7 +121,7 @@ std::string visible(const std::string &text);
 std::string describe(const Parsed &parsed);
 std::string describe(const OracleAnswer &answer);
 
-// Prints the text that was tested when the process crashed.
+// Prints the text that was being tested when the process crashed.
 void print_current_text();
 
 }  // namespace differential

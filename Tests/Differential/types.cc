@@ -67,7 +67,7 @@ bool is_named(const LifelineMessageTable *extension, std::string_view name) {
     return name == extension->full_name || name == std::string_view(text_name, count);
 }
 
-// Of descriptors, C++ has an older version than we do.
+// C++ has an older version of descriptors than we.
 const Message *generated_prototype(const std::string &name) {
     const Descriptor *type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(name);
     bool is_usable = type != nullptr && type->file()->name() != "google/protobuf/descriptor.proto"

@@ -1,4 +1,4 @@
-// The message types that are tested, as each implementation knows them.
+// The tested message types in each implementation.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ struct MessageType {
     const google::protobuf::Descriptor *descriptor() const { return prototype->GetDescriptor(); }
 };
 
-// Every type that we have a table of, except the entries of maps and the messages that stand for extensions. Of C++ it
-// takes the generated class where there is one, and a DynamicMessage of the descriptors in the file for types whose
-// names make no valid C++. The process ends with a message when a table has no counterpart.
+// Every type that we have a table for, except map entries and the messages that represent extensions. For C++ it uses
+// the generated class if there is one, and a DynamicMessage with the descriptors in the file for types whose names are
+// invalid in C++. The process ends with a message if a table has no counterpart.
 std::vector<MessageType> load_types(const std::string &descriptor_set_path);
 
 // Finds an extension by its number or its name; a LifelineFindExtension. load_types must have been called.
 const LifelineMessageTable *find_extension(
     void *, const LifelineMessageTable *extended, uint32_t number, const char *name, size_t count);
 
-// All of those types as the descriptors in the file say. load_types must have been called.
+// All of those types, from the descriptors in the file. load_types must have been called.
 const google::protobuf::DescriptorPool *dynamic_pool();
 
 }  // namespace differential

@@ -1,6 +1,6 @@
-// Encoded messages as trees of fields that can be looked at, changed and written again.
+// Encoded messages as trees of fields that can be read, changed and written again.
 //
-// This reader is as lenient as C++ libprotobuf, so that whatever either side accepts can be explained.
+// This reader is as lenient as C++ libprotobuf, so that it can explain all input that either side accepts.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace differential {
 
 enum WireType : uint32_t { varint = 0, fixed64 = 1, length_delimited = 2, start_group = 3, end_group = 4, fixed32 = 5 };
 
-// One field as it is encoded.
+// One encoded field.
 struct WireField {
     enum class Content { bytes, fields, varints };
 
@@ -27,14 +27,14 @@ struct WireField {
     std::vector<uint64_t> varints;    // of a packed field
     Content content = Content::bytes;  // what a length-delimited value holds
 
-    // How it differs from the shortest form; only the mutator sets these.
+    // Its differences from the shortest form; only the mutator sets these.
     uint32_t extra_tag_bytes = 0;
     uint32_t extra_length_bytes = 0;
     uint32_t extra_value_bytes = 0;
     int64_t length_error = 0;
 };
 
-// What is remarkable about an encoded message.
+// The special features of an encoded message.
 struct WireFacts {
     bool tenth_byte_over_one = false;  // a varint of ten bytes whose value is over 64 bits
     bool tag_over_32_bits = false;
@@ -57,8 +57,8 @@ struct WireMessage {
     WireFacts facts;
 };
 
-// Reads a message of the type; of an unknown type where it is NULL. Nothing when it is malformed in a way that C++
-// libprotobuf refuses too, or deeper than 200 messages.
+// Reads a message of the type; of an unknown type if it is NULL. Returns nothing if it is malformed in a way that C++
+// libprotobuf also refuses, or deeper than 200 messages.
 std::optional<WireMessage> read_wire(const google::protobuf::Descriptor *type, std::string_view bytes);
 
 std::string write_wire(const std::vector<WireField> &fields);

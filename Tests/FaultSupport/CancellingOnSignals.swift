@@ -1,8 +1,7 @@
 internal import Dispatch
 internal import Glibc
 
-/// Runs `body`, and cancels it when the user or the system wants this process to end, so that it can
-/// clear away.
+/// Runs `body`, and cancels it when a signal asks this process to end, so that it can clean up.
 package func cancellingOnSignals<Result: Sendable>(
     _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// What the tests need did not work, or is not there.
+/// A requirement of the tests is missing or has failed.
 package struct FaultFailure: Error, CustomStringConvertible {
     package let description: String
 
@@ -11,7 +11,7 @@ package struct FaultFailure: Error, CustomStringConvertible {
     }
 }
 
-/// A running process. It can be signalled at any time: a number that the system has given to another is never used.
+/// A running process. It can be signalled at any time, because a number that the system has reused is never signalled.
 final class ChildProcess: Sendable {
     let id: pid_t
     private let status = Mutex<Int32?>(nil)
@@ -24,11 +24,13 @@ final class ChildProcess: Sendable {
         for (target, descriptor) in [input, output, error].enumerated() {
             posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(target))
         }
-        // Not all is marked to be closed: Foundation's pipes are not, and one that a child holds as well has no end.
+        // Not all descriptors are marked to be closed: Foundation's pipes are not, and a pipe that a child also holds
+        // does not end.
         for descriptor in 3...(try ChildProcess.highestDescriptor() + 1024) {
             posix_spawn_file_actions_addclose(&actions, descriptor)
         }
-        // The rest is inherited unless told: what this process ignores or blocks, its children shall not.
+        // The other attributes are inherited by default. Children must not ignore or block the signals that this
+        // process ignores or blocks.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -47,24 +49,24 @@ final class ChildProcess: Sendable {
         self.id = id
     }
 
-    /// The highest that this process has open. Other threads may open more meanwhile, though not a thousand.
+    /// The highest descriptor of this process. Other threads may open more meanwhile, but not a thousand.
     private static func highestDescriptor() throws -> Int32 {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }.max() ?? 2
     }
 
-    /// Sends a signal; false when the process has ended.
+    /// Sends a signal. Returns false if the process has ended.
     @discardableResult func signal(_ number: Int32) -> Bool {
         status.withLock { $0 == nil && kill(id, number) == 0 }
     }
 
-    /// Stops the process, and blocks until it has stopped; false when it has ended.
+    /// Stops the process, and blocks until it has stopped. Returns false if it has ended.
     ///
-    /// A signal is taken by one thread, when the system lets that one run. Until then the others go on.
+    /// One thread handles the signal when the system schedules it. Until then, the other threads run.
     func stop() -> Bool {
         guard signal(SIGSTOP) else { return false }
         var information = siginfo_t()
         repeat {
-            // Who has ended is not reaped here.
+            // A process that has ended is not reaped here.
             guard waitid(P_PID, id_t(id), &information, WSTOPPED | WEXITED | WNOWAIT) == 0 || errno == EINTR else {
                 return false
             }
@@ -72,10 +74,10 @@ final class ChildProcess: Sendable {
         return information.si_code == CInt(CLD_STOPPED)
     }
 
-    /// Blocks until the process has ended; its exit status, or the negated number of the signal that ended it.
+    /// Blocks until the process has ended. Returns its exit status, or the negated number of the signal that ended it.
     func wait() -> Int32 {
         var information = siginfo_t()
-        // Without reaping it, so that its number stays taken until `status` says that it has ended.
+        // The process is not reaped, so that its number stays in use until `status` says that it has ended.
         while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         return status.withLock { status in
             if let status { return status }
@@ -88,7 +90,7 @@ final class ChildProcess: Sendable {
     }
 }
 
-/// A pipe whose ends no child inherits: one that held another's would keep the stream from ending.
+/// A pipe whose ends no child inherits: a child that held another's pipe would keep the stream from ending.
 struct PipeEnds {
     let reading: Int32
     let writing: Int32
@@ -107,7 +109,7 @@ struct PipeEnds {
     }
 }
 
-/// Reads what is there, or waits for it; nil at the end.
+/// Reads the available bytes, or waits for some; nil at the end.
 func readChunk(_ descriptor: Int32) -> [UInt8]? {
     var chunk = [UInt8](repeating: 0, count: 65536)
     while true {

@@ -1,6 +1,6 @@
-/// The commands that a program under test gets: lines of its standard input.
+/// The commands for a program under test: lines of its standard input.
 package enum CommandLines {
-    /// The next command, in words; nil when no more will come.
+    /// The words of the next command; nil after the last one.
     package static func next() async throws -> [String]? {
         try await onThread { readLine()?.split(separator: " ").map(String.init) }
     }

@@ -1,4 +1,4 @@
-/// Durations, of which percentiles are wanted.
+/// Durations and their percentiles.
 package struct Durations: Sendable {
     private let sorted: [Duration]
 
@@ -8,7 +8,7 @@ package struct Durations: Sendable {
         self.sorted = durations.sorted()
     }
 
-    /// The smallest that at least so many per cent are not longer than (the nearest rank).
+    /// The percentile by nearest rank: the smallest duration that is not exceeded by a percentage of all.
     package func percentile(_ percent: Int) -> Duration {
         precondition((1...100).contains(percent), "Percentiles go from 1 to 100.")
         return sorted[(sorted.count * percent + 99) / 100 - 1]

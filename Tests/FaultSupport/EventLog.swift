@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What a program has said so far. One task at a time waits for more.
+/// The events of a program so far. One task at a time may wait for more.
 final class EventLog: Sendable {
     private struct Waiter {
         let isInOrder: Bool
@@ -10,7 +10,7 @@ final class EventLog: Sendable {
 
     private struct State {
         var events: [FaultEvent] = []
-        /// Up to where `next` has looked.
+        /// The position up to which `next` has searched.
         var position = 0
         var hasEnded = false
         var waiter: Waiter?
@@ -41,12 +41,12 @@ final class EventLog: Sendable {
         stopWaiting { $0.hasEnded = true }
     }
 
-    /// The next event that matches, after the one that was returned last; nil when the time is up or there are no more.
+    /// The next matching event after the one that was returned last; nil at a timeout or after the last event.
     func next(within time: Duration, where matches: @escaping @Sendable (FaultEvent) -> Bool) async -> FaultEvent? {
         await event(isInOrder: true, within: time, where: matches)
     }
 
-    /// An event that matches, whether it has come already or not; nil when the time is up or there are no more.
+    /// A matching event, past or future; nil at a timeout or after the last event.
     func any(within time: Duration, where matches: @escaping @Sendable (FaultEvent) -> Bool) async -> FaultEvent? {
         await event(isInOrder: false, within: time, where: matches)
     }

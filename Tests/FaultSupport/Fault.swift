@@ -3,7 +3,7 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// Something that goes wrong between a client and its peer, and how it is put right.
+/// A fault between a client and its peer, and its repair.
 package struct Fault: Sendable {
     package let name: String
     private let applying: @Sendable (FaultScene) async throws -> Moment
@@ -19,10 +19,10 @@ package struct Fault: Sendable {
         self.healing = heal
     }
 
-    /// Makes it happen.
+    /// Causes the fault.
     package func apply(to scene: FaultScene) async throws -> Moment { try await applying(scene) }
 
-    /// Puts it right; nil where there is nothing to do.
+    /// Repairs it; nil if there is nothing to do.
     @discardableResult package func heal(in scene: FaultScene) async throws -> Moment? { try await healing?(scene) }
 }
 
@@ -68,7 +68,7 @@ extension Fault {
         filtering("\(percent) % packet loss", by: .drop(percent: percent))
     }
 
-    /// The router answers segments by resets. Who sends first learns first.
+    /// The router answers segments with resets. The side that sends first notices first.
     package static let reset = filtering("reset", by: .reset)
 
     private static func filtering(_ name: String, by rule: TestNetwork.PacketRule) -> Fault {
@@ -89,10 +89,10 @@ extension Fault {
 
     private static func killingSocket(_ name: String, _ side: String, at node: TestNetwork.Node) -> Fault {
         let apply: @Sendable (FaultScene) async throws -> Moment = { scene in
-            // Only a connection: the peer goes on listening.
+            // Kills only a connection: the peer still listens.
             let filter = ["state", "established", side, "=", ":\(FaultScene.port)"]
             let run = try await scene.network.run("ss", ["-HKtn"] + filter, at: node)
-            // It names what it has killed, and is content with nothing.
+            // `ss` prints the killed sockets, and succeeds even if there was none.
             guard !run.output.isEmpty else { throw FaultFailure("ss found no socket to kill at the \(node).") }
             return run.moment
         }
@@ -120,7 +120,7 @@ extension Fault {
         try await $0.restartPeer()
     }
 
-    /// The peer is stopped. Its kernel still acknowledges what comes.
+    /// The peer is stopped. Its kernel still acknowledges bytes.
     package static let peerStopped = Fault("peer stopped") { scene in
         let began = MonotonicTime.now()
         try await scene.peer.stop()
@@ -129,7 +129,7 @@ extension Fault {
         try Moment.of { try scene.peer.signal(SIGCONT) }
     }
 
-    /// The peer reads no more: its receive window fills up as messages come.
+    /// The peer stops reading: its receive window fills with messages.
     package static let peerNotReading = Fault("receive window full") {
         try await tell($0, "pause", awaiting: .paused)
     } heal: {

@@ -4,7 +4,7 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import Synchronization
 
-/// What a program under test has to say: one line of JSON on its standard output.
+/// An event of a program under test: one line of JSON on its standard output.
 package struct FaultEvent: Codable, Sendable, Hashable {
     package enum Kind: String, Codable, Sendable {
         /// The server listens: `endpoint`.
@@ -15,7 +15,7 @@ package struct FaultEvent: Codable, Sendable, Hashable {
         case received
         /// A connection of the server has ended: `reason`.
         case ended
-        /// The server reads no more, or reads again.
+        /// The server has stopped reading, or reads again.
         case paused, resumed
         /// The client's connection has gone `from` a state `to` another: `reason`, `attempt`, `nextAttempt`.
         case transition
@@ -26,17 +26,17 @@ package struct FaultEvent: Codable, Sendable, Hashable {
         case done
         /// The client's `send` has refused the message with the id `first`: `reason`.
         case refused
-        /// The client reports that so many messages were not acknowledged by a connection's peer: `count`.
+        /// The client reports the number of messages that a connection's peer has not acknowledged: `count`.
         case lost
-        /// The client's session goes on over a new connection, or, for a `reason`, a new one has begun.
+        /// The client's session continues over a new connection, or, with a `reason`, a new session has begun.
         case opened
         /// The client's session was lost, or has ended, with `count` messages in doubt: `reason`.
         case forgotten
-        /// The relay has cut a connection, after `count` bytes: `reason` is how.
+        /// The relay has cut a connection after `count` bytes, in the way of `reason`.
         case cut
     }
 
-    /// When it was, in nanoseconds of `CLOCK_BOOTTIME`.
+    /// The time, in nanoseconds of `CLOCK_BOOTTIME`.
     package var t: Int64
     package var event: Kind
     package var endpoint: String?
@@ -60,7 +60,7 @@ package struct FaultEvent: Codable, Sendable, Hashable {
     package var line: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Numbers and strings can be encoded always.
+        // Numbers and strings can always be encoded.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 

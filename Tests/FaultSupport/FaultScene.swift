@@ -2,7 +2,7 @@ internal import Glibc
 package import LifelineCore
 internal import Synchronization
 
-/// A client and a peer at the two ends of a network, and what becomes of the messages between them.
+/// A client and a peer at the two ends of a network, and the fate of the messages between them.
 package final class FaultScene: Sendable {
     package let network: TestNetwork
     package let family: TestNetwork.Family
@@ -10,15 +10,15 @@ package final class FaultScene: Sendable {
 
     private struct State {
         var peer: LineProgram
-        /// What peers have received that are no more.
+        /// The messages that ended peers have received.
         var earlierEvents: [FaultEvent] = []
-        /// How many commands to send the client was given.
+        /// The number of send commands to the client.
         var sendCount = 0
     }
 
     private let state: Mutex<State>
 
-    /// Runs `body` with a client that is connected.
+    /// Runs `body` with a connected client.
     package static func with<Result>(
         _ family: TestNetwork.Family = .ipv4,
         clientArguments: [String] = [],
@@ -34,7 +34,7 @@ package final class FaultScene: Sendable {
                 try await scene.finish()
                 return result
             } catch {
-                // Before the network goes: a namespace lives as long as a process is in it.
+                // Ends the programs before the network, because a namespace exists as long as a process is in it.
                 try? await scene.kill()
                 throw error
             }
@@ -60,12 +60,12 @@ package final class FaultScene: Sendable {
 
     // MARK: The peer
 
-    /// The peer that runs, or ran last.
+    /// The running peer, or the last one.
     package var peer: LineProgram { state.withLock { $0.peer } }
 
     package static let port = 7000
 
-    /// Starts a peer where the last one has ended; when it listened.
+    /// Starts a peer in place of the last one. Returns the time at which it listened.
     package func restartPeer() async throws -> Moment {
         let (peer, listening) = try await FaultScene.startPeer(in: network, family)
         state.withLock { state in
@@ -96,7 +96,7 @@ package final class FaultScene: Sendable {
 
     // MARK: Messages
 
-    /// Has the client send; which of its commands to send that is.
+    /// Makes the client send. Returns the number of this send command.
     @discardableResult package func startSending(_ count: Int) throws -> Int {
         try client.tell("send \(count)")
         return state.withLock { state in
@@ -105,7 +105,7 @@ package final class FaultScene: Sendable {
         }
     }
 
-    /// Has the client send, and waits until `send` has accepted all; their ids.
+    /// Makes the client send, and waits until `send` has accepted all messages. Returns their ids.
     package func send(_ count: Int, within time: Duration = .seconds(30)) async throws -> ClosedRange<UInt64> {
         let number = try startSending(count)
         let done = try await client.any("that it has sent \(count) messages", within: time) { event in
@@ -117,7 +117,7 @@ package final class FaultScene: Sendable {
         return first...last
     }
 
-    /// Waits until a peer has a message, and so all that came before it on the same connection.
+    /// Waits until a peer has a message, and so all earlier ones of the same connection.
     @discardableResult package func waitUntilReceived(
         _ id: UInt64,
         within time: Duration = .seconds(20)
@@ -128,7 +128,7 @@ package final class FaultScene: Sendable {
         }
     }
 
-    /// Waits until the client's kernel has nothing more to send and nothing to be acknowledged.
+    /// Waits until the client's kernel has no unsent and no unacknowledged bytes.
     package func waitUntilAcknowledged(within time: Duration = .seconds(30)) async throws {
         let deadline = ContinuousClock.now + time
         while true {
@@ -140,21 +140,21 @@ package final class FaultScene: Sendable {
         }
     }
 
-    /// What the kernel knows of the connection.
+    /// The kernel's information about the connection.
     package func socket(at node: TestNetwork.Node) async throws -> String {
         let filter = ["state", "established", node == .client ? "dport" : "sport", "=", ":\(FaultScene.port)"]
         return try await network.run("ss", ["-Htni"] + filter, at: node).output
     }
 
-    /// What became of the messages that `send` accepted.
+    /// The fate of the messages that `send` accepted.
     package var messages: MessageCount { messages(upTo: .max) }
 
-    /// What became of those with ids up to `lastID`.
+    /// The fate of messages with ids up to `lastID`.
     package func messages(upTo lastID: UInt64) -> MessageCount {
         MessageCount(client: client.events, peer: peerEvents, upTo: lastID)
     }
 
-    /// What all peers have said.
+    /// The events of all peers.
     package var peerEvents: [FaultEvent] { state.withLock { $0.earlierEvents + $0.peer.events } }
 
     // MARK: -
@@ -174,32 +174,32 @@ package final class FaultScene: Sendable {
     }
 }
 
-/// Which of the messages that `send` accepted arrived.
+/// The accepted messages that arrived.
 package struct MessageCount: Hashable, Sendable {
     private struct Report: Hashable {
-        /// When the connection ended.
+        /// The time at which the connection ended.
         let time: MonotonicTime
         let count: Int
     }
 
-    /// So many were accepted.
+    /// The number of accepted messages.
     package private(set) var sent = 0
-    /// So many of these never arrived.
+    /// How many of these never arrived.
     package private(set) var lost = 0
-    /// So many the client says were not acknowledged.
+    /// How many the client reported as not acknowledged.
     package private(set) var reported = 0
-    /// The same, by the ends of connections that it says so of.
+    /// The same, for each end of a connection that it reported.
     private var reports: [Report] = []
-    /// So many arrived more than once.
+    /// How many arrived more than once.
     package private(set) var doubled = 0
 
     package init(sent: Int, lost: Int = 0, reported: Int = 0, doubled: Int = 0) {
         (self.sent, self.lost, self.reported, self.doubled) = (sent, lost, reported, doubled)
     }
 
-    /// Counts in all that the client and all peers have said.
+    /// Counts from the events of the client and all peers.
     ///
-    /// What the client reported as lost has no ids: it is counted whole.
+    /// The client's reports of lost messages have no ids, so only the number counts.
     package init(client: [FaultEvent], peer: [FaultEvent], upTo lastID: UInt64 = .max) {
         var received: Set<UInt64> = []
         for event in peer where event.event == .received {
@@ -224,7 +224,7 @@ package struct MessageCount: Hashable, Sendable {
         }
     }
 
-    /// So many of the reported ones were of connections that ended at this time or later.
+    /// How many of the reported messages belonged to connections that ended at this time or later.
     package func reported(since time: MonotonicTime) -> Int {
         reports.filter { $0.time >= time }.reduce(0) { $0 + $1.count }
     }

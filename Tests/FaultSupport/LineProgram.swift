@@ -3,14 +3,14 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A running program that takes commands, one a line, and says what happens in events. It ends when its input does.
+/// A running program that takes commands, one in a line, and reports events. It ends when its input does.
 package final class LineProgram: Sendable {
     package let name: String
     private let process: ChildProcess
     private let log = EventLog()
     private let input: Mutex<Int32?>
 
-    /// Runs one of this package's programs, which stand beside this one's executable, at a node of a network.
+    /// Runs one of this package's programs, which are next to this executable, at a node of a network.
     package convenience init(product: String, _ arguments: [String], at node: TestNetwork.Node, of network: TestNetwork)
         throws
     {
@@ -51,29 +51,29 @@ package final class LineProgram: Sendable {
         self.input = Mutex(pipes.input.writing)
         _ = LineProgram.ignoresBrokenPipes
         let (log, output) = (log, pipes.output.reading)
-        // It always reads: a program whose pipe is full stops, and then it is not the fault that is measured.
+        // Reads all the time: a program with a full pipe would stall, which would falsify the measurement.
         Thread { LineProgram.read(output, into: log) }.start()
     }
 
     deinit {
         process.signal(SIGKILL)
         input.withLock { if let descriptor = $0 { close(descriptor) } }
-        // Not left as a zombie; it takes no time.
+        // Reaps the process, which takes no time.
         _ = process.wait()
     }
 
     // MARK: Events
 
-    /// All that it has said.
+    /// All of its events.
     package var events: [FaultEvent] { log.events }
 
-    /// Whether it has said all that it will.
+    /// Whether there will be no more events.
     package var isSilent: Bool { log.isEnded }
 
-    /// The transitions that it has told.
+    /// The transitions that it has reported.
     package var steps: [FaultEvent] { events.filter { $0.event == .transition } }
 
-    /// The next event that matches, after the one that this returned last. What comes before it is passed over.
+    /// The next matching event after the one that this function returned last. Events before it are skipped.
     package func next(
         _ description: String,
         within time: Duration = .seconds(30),
@@ -82,7 +82,7 @@ package final class LineProgram: Sendable {
         try await expected(description, within: time, log.next(within: time, where: matches))
     }
 
-    /// An event that matches, whether it has come already or not.
+    /// A matching event, past or future.
     @discardableResult package func any(
         _ description: String,
         within time: Duration = .seconds(30),
@@ -91,7 +91,7 @@ package final class LineProgram: Sendable {
         try await expected(description, within: time, log.any(within: time, where: matches))
     }
 
-    /// Whether an event that matches comes within a time, after the one that `next` returned last.
+    /// Whether a matching event follows within a time, after the one that `next` returned last.
     package func says(within time: Duration, where matches: @escaping @Sendable (FaultEvent) -> Bool) async -> Bool {
         await log.next(within: time, where: matches) != nil
     }
@@ -105,11 +105,11 @@ package final class LineProgram: Sendable {
 
     // MARK: Commands and signals
 
-    /// Gives it a command.
+    /// Sends it a command.
     package func tell(_ command: String) throws {
         let count = input.withLock { descriptor in
             descriptor.map { descriptor in
-                // Commands are far shorter than a pipe's room, and the programs read them at once.
+                // Commands are far shorter than a pipe's buffer, and the programs read them at once.
                 Array("\(command)\n".utf8).withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             }
         }
@@ -127,19 +127,20 @@ package final class LineProgram: Sendable {
         guard try await onThread({ process.stop() }) else { throw FaultFailure("\(name) has ended before it stopped.") }
     }
 
-    /// What its threads do, as the kernel says in a letter each: T for those that are stopped.
+    /// The kernel's state letters of its threads: T for a stopped one.
     package var threadStates: [Character] {
         get throws {
             let tasks = "/proc/\(process.id)/task"
             return try FileManager.default.contentsOfDirectory(atPath: tasks).compactMap { thread in
-                // One may have ended meanwhile. The name before the state is in parentheses, and may contain some.
+                // A thread may have ended meanwhile. The name before the state is in parentheses, and may contain
+                // parentheses.
                 let line = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8)
                 return line?.split(separator: ")").last?.first { !$0.isWhitespace }
             }
         }
     }
 
-    /// Ends its input, so that it ends in order, and waits for that; its exit status.
+    /// Ends its input, so that it ends in order, and waits for that. Returns its exit status.
     @discardableResult package func finish(within time: Duration = .seconds(20)) async throws -> Int32 {
         input.withLock { descriptor in
             if let descriptor { close(descriptor) }
@@ -148,7 +149,7 @@ package final class LineProgram: Sendable {
         return try await waitForEnd(within: time)
     }
 
-    /// Waits until it has ended, and kills it when the time is up; its exit status, or a signal's number, negated.
+    /// Waits until it has ended, and kills it at a timeout. Returns its exit status, or the negated number of a signal.
     @discardableResult package func waitForEnd(within time: Duration = .seconds(20)) async throws -> Int32 {
         let process = process
         let killing = Task {
@@ -161,7 +162,7 @@ package final class LineProgram: Sendable {
 
     // MARK: -
 
-    /// To write to a program that has ended is an error, and not the end of this one.
+    /// A write to an ended program has to fail with an error, not end this program.
     private static let ignoresBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
 
     private static func read(_ output: Int32, into log: EventLog) {

@@ -1,17 +1,17 @@
-/// The steps that a fault is to lead a client through, until it is ready again.
+/// The expected steps of a client after a fault, until it is ready again.
 package struct Reaction: Sendable {
     package enum Cause: Sendable {
         /// The client waits for the network, and connects when it is back.
         case network
-        /// The same; but it may connect in vain while the kernel finds its neighbour again.
+        /// The same, but attempts may fail while the kernel looks for its neighbour.
         case carrier
-        /// The client tries until the peer accepts, which it need not do meanwhile.
+        /// The client tries until the peer accepts again.
         case peer
-        /// The same; but the peer's kernel accepts connections while the peer is silent.
+        /// The same, but the peer's kernel accepts connections while the peer is silent.
         case silentPeer
     }
 
-    /// Why the connection ends.
+    /// The reason for the end of the connection.
     package let reason: String
     private let cause: Cause
 
@@ -19,10 +19,10 @@ package struct Reaction: Sendable {
         (self.reason, self.cause) = (reason, cause)
     }
 
-    /// Whether it is the heartbeat that notices.
+    /// Whether the heartbeat notices the fault.
     var isToSilence: Bool { reason == "heartbeatTimeout" }
 
-    /// What is wrong with the steps from a fault until all is well; nil when nothing is.
+    /// Returns an error in the steps from a fault until the client is ready; nil if there is none.
     package func violation(in steps: [FaultEvent]) -> String? {
         guard let first = steps.first, let last = steps.last else { return "no steps" }
         guard losses.contains(first.step) else { return "begins with \(first.step)" }
@@ -38,7 +38,7 @@ package struct Reaction: Sendable {
     private static let connected = "connecting → ready: connected"
     private static let retry = ["connecting → backingOff: connectFailed", "backingOff → connecting: retryDue"]
 
-    /// How a connection that stands is lost. After one that was stable, the next attempt is not delayed.
+    /// The loss of a connection. After a stable one, the next attempt is not delayed.
     private var losses: [String] {
         switch cause {
         case .network, .carrier: ["ready → waitingForNetwork: \(reason)"]
@@ -62,6 +62,6 @@ package struct Reaction: Sendable {
 }
 
 extension FaultEvent {
-    /// A transition in words.
+    /// The description of a transition.
     package var step: String { "\(from ?? "") → \(to ?? ""): \(reason ?? "")" }
 }

@@ -1,15 +1,15 @@
 internal import ArgumentParser
 
-/// What a receiver notes wrongly on purpose of one numbered message, to see that it is found.
+/// A deliberate error in a receiver's record of one numbered message, to show that it is detected.
 package enum Spoil: String, CaseIterable, ExpressibleByArgument, Sendable {
-    /// It is left out.
+    /// It is omitted.
     case drop
-    /// It is noted twice.
+    /// It is recorded twice.
     case double
-    /// It is noted behind the one that comes next.
+    /// It is recorded after the next one.
     case swap
 
-    /// The numbers to note when one has come.
+    /// The numbers to record after a message arrived.
     package func numbers(for number: Int, spoiling victim: Int) -> [Int] {
         switch self {
         case .drop: number == victim ? [] : [number]

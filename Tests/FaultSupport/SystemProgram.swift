@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A running program of the system's at a node of a network, like a proxy, until it is killed.
+/// A running system program at a node of a network, such as a proxy, until it is killed.
 package final class SystemProgram: Sendable {
     private let process: ChildProcess
 
-    /// - Parameter output: the file for what it says, which is added at its end.
+    /// - Parameter output: the file to which its output is appended.
     package init(
         _ name: String,
         _ arguments: [String],

@@ -1,45 +1,45 @@
-/// What the router does with packets, by its nftables.
+/// The router's treatment of packets, by nftables.
 extension TestNetwork {
     /// A rule for all packets between client and server, in nft's language.
     package struct PacketRule: Hashable, Sendable {
         fileprivate let text: String
 
-        /// Packets vanish, both ways.
+        /// Packets vanish in both directions.
         package static let dropAll = PacketRule(text: "counter name affected drop")
-        /// So many of a hundred packets vanish, both ways, at random.
+        /// A percentage of packets vanishes at random, in both directions.
         package static func drop(percent: Int) -> PacketRule {
             PacketRule(text: "numgen random mod 100 < \(percent) counter name affected drop")
         }
-        /// Packets of TCP connections to a port vanish, both ways.
+        /// Packets of TCP connections to a port vanish in both directions.
         package static func drop(port: UInt16) -> PacketRule {
             PacketRule(
                 text: "meta l4proto tcp th dport \(port) counter name affected drop; "
                     + "add rule inet faults forward meta l4proto tcp th sport \(port) counter name affected drop"
             )
         }
-        /// A segment of TCP is answered by a reset to who sent it, and goes no further.
+        /// A TCP segment is answered with a reset to its sender, and is not forwarded.
         package static let reset = PacketRule(text: "meta l4proto tcp counter name affected reject with tcp reset")
     }
 
-    /// Makes the router follow a rule, and that one alone.
+    /// Makes the router follow only this rule.
     package func filter(by rule: PacketRule) async throws -> Moment {
-        // One transaction: there is no time between its parts.
+        // A single transaction has no gap between its parts.
         try await nft("flush chain inet faults forward; add rule inet faults forward \(rule.text)").moment
     }
 
-    /// Makes the router let everything through.
+    /// Makes the router forward everything.
     ///
-    /// Packets pass some milliseconds before it returns: `nft` waits until no packet can meet the old rule.
+    /// Packets pass a few milliseconds before this returns: `nft` waits until the old rule applies to no packet.
     package func stopFiltering() async throws -> Moment {
         try await nft("flush chain inet faults forward").moment
     }
 
-    /// How many packets rules were applied to since the network was made.
+    /// The number of packets to which rules were applied since the network was made.
     package func affectedPacketCount() async throws -> Int {
         try await count("affected")
     }
 
-    /// How many packets came to the router to be passed on.
+    /// The number of packets that reached the router for forwarding.
     package func arrivedPacketCount() async throws -> Int {
         try await count("arrived")
     }

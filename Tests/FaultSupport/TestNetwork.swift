@@ -1,11 +1,11 @@
 internal import Glibc
 internal import Synchronization
 
-/// A network of its own, in three network namespaces: a client, a router and a server.
+/// A network in three network namespaces: a client, a router and a server.
 ///
 ///     client  10.77.1.2, fd77:1::2 ── router ── 10.77.2.2, fd77:2::2  server
 ///
-/// What happens at the router neither end sees but by what arrives. Nothing outside the namespaces changes.
+/// The ends notice changes at the router only by the packets that arrive. Nothing outside the namespaces changes.
 package struct TestNetwork: Sendable {
     package enum Node: String, CaseIterable, Sendable {
         case client, router, server
@@ -21,7 +21,7 @@ package struct TestNetwork: Sendable {
 
     /// Runs `body` with a new network, which is removed however `body` ends. Programs in it must have ended by then.
     ///
-    /// It also removes what earlier runs have left that were killed.
+    /// It also removes the leftovers of earlier, killed runs.
     package static func with<Result>(
         _ body: nonisolated(nonsending) (TestNetwork) async throws -> Result
     ) async throws -> Result {
@@ -44,7 +44,7 @@ package struct TestNetwork: Sendable {
         return result
     }
 
-    /// Says what is missing, where something is.
+    /// Throws an error that names a missing requirement.
     package static func checkRequirements(
         user: UInt32 = geteuid(),
         tools: [String] = ["ip", "nft", "ss"]
@@ -59,7 +59,7 @@ package struct TestNetwork: Sendable {
 
     // MARK: Using one
 
-    /// The namespace of a node, as `ip netns` knows it.
+    /// The name of a node's namespace for `ip netns`.
     package func namespace(of node: Node) -> String { prefix + node.rawValue }
 
     /// The server's address.
@@ -70,12 +70,12 @@ package struct TestNetwork: Sendable {
         }
     }
 
-    /// The arguments with which `ip` runs a program at a node. It becomes that program: the process is the same.
+    /// The arguments with which `ip` runs a program at a node. `ip` becomes that program, in the same process.
     package func arguments(toRun path: String, _ arguments: [String], at node: Node) -> [String] {
         ["netns", "exec", namespace(of: node), path] + arguments
     }
 
-    /// Runs a system's program at a node.
+    /// Runs a system program at a node.
     @discardableResult package func run(_ tool: String, _ arguments: [String], at node: Node) async throws -> Tool.Run {
         try await Tool.run("ip", self.arguments(toRun: Tool.path(of: tool), arguments, at: node))
     }
@@ -91,8 +91,8 @@ package struct TestNetwork: Sendable {
     private func make() async throws {
         for node in Node.allCases { try await Tool.run("ip", ["netns", "add", namespace(of: node)]) }
         for node in Node.allCases {
-            // Duplicate address detection would hold every new link up for a second; and a link that goes down keeps
-            // its IPv6 addresses then as it does those of IPv4.
+            // Duplicate address detection would delay every new link by a second. The other setting makes a link that
+            // goes down keep its IPv6 addresses, like those of IPv4.
             var settings = ["accept_dad=0", "keep_addr_on_down=1"].flatMap { setting in
                 ["net.ipv6.conf.all.\(setting)", "net.ipv6.conf.default.\(setting)"]
             }
@@ -101,8 +101,8 @@ package struct TestNetwork: Sendable {
         }
         for node in [Node.client, .server] {
             let peer = "type veth peer name eth0 netns \(namespace(of: node))"
-            // The kernel tells of carriers once a second at most, but at once of links whose other end has another
-            // number.
+            // The kernel reports carrier changes at most once a second, but at once for links whose other end has
+            // another interface number.
             let index = node == .client ? 101 : 102
             try await ip(["link add \(node) index \(index) \(peer)"], at: .router)
         }
@@ -133,7 +133,7 @@ package struct TestNetwork: Sendable {
         for node in Node.allCases { try await waitUntilUsable(node) }
     }
 
-    /// Waits until IPv6 addresses are: their links are new, which the kernel looks after in a thread of its own.
+    /// Waits until IPv6 addresses are usable: the kernel sets up new links in a separate thread.
     private func waitUntilUsable(_ node: Node) async throws {
         let deadline = ContinuousClock.now + .seconds(30)
         let query = ["-n", namespace(of: node), "-6", "-oneline", "address", "show", "tentative"]
@@ -158,8 +158,8 @@ package struct TestNetwork: Sendable {
 
     private static let namePrefix = "lifeline-test-"
 
-    /// Removes those of processes that are no more, and what still runs in them: stopped programs do not end by
-    /// themselves.
+    /// Removes the namespaces of ended processes, and kills programs that still run in them: stopped programs do not
+    /// end by themselves.
     private static func removeLeftovers() async throws {
         let names = try await Tool.run("ip", ["netns", "list"]).output.split(separator: "\n").compactMap { line in
             line.split(separator: " ").first.map(String.init)
@@ -170,14 +170,14 @@ package struct TestNetwork: Sendable {
             return kill(id, 0) != 0 && errno == ESRCH
         }
         for name in leftovers {
-            // Another run may clear away the same.
+            // Another run may remove the same.
             guard let processes = try? await Tool.run("ip", ["netns", "pids", name]).output else { continue }
             for process in processes.split(separator: "\n").compactMap({ pid_t($0) }) { kill(process, SIGKILL) }
             try? await remove([name])
         }
     }
 
-    /// Removes all that can be removed, and then says what could not.
+    /// Removes as much as possible, and then throws the first failure.
     private static func remove(_ namespaces: [String]) async throws {
         var failure: (any Error)?
         for name in namespaces {

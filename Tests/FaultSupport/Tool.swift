@@ -4,15 +4,15 @@ package import LifelineCore
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// Runs the system's programs for networks: `ip`, `nft` and `ss`.
+/// Runs the system's network tools: `ip`, `nft` and `ss`.
 package enum Tool {
-    /// What a program wrote, and when it ran.
+    /// A program's output, and the times of its run.
     package struct Run: Sendable {
         package let output: String
         package let moment: Moment
     }
 
-    /// Runs a program to its end, which must be a success.
+    /// Runs a program to its end, and requires success.
     @discardableResult package static func run(
         _ name: String,
         _ arguments: [String],
@@ -25,7 +25,7 @@ package enum Tool {
             let began = MonotonicTime.now()
             let process: ChildProcess
             do {
-                // The program holds its ends of the pipes alone, or there would be no end of the stream.
+                // Only the program holds its ends of the pipes; otherwise the stream would not end.
                 defer {
                     close(pipes.input.reading)
                     close(pipes.output.writing)
@@ -56,7 +56,7 @@ package enum Tool {
         }
     }
 
-    /// Where a program is. Only root's PATH is sure to name the folders for administrators.
+    /// The path of a program. Only root's PATH certainly has the folders for administrators.
     package static func path(of name: String) throws -> String {
         let paths = ["/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"].map { $0 + name }
         guard let path = paths.first(where: { access($0, X_OK) == 0 }) else {
@@ -66,7 +66,7 @@ package enum Tool {
     }
 }
 
-/// From when to when something was done. What it did took effect in between.
+/// The start and end of an action. Its effect began in between.
 package struct Moment: Sendable, Hashable {
     package let began: MonotonicTime
     package let ended: MonotonicTime
@@ -76,7 +76,7 @@ package struct Moment: Sendable, Hashable {
         self.ended = ended
     }
 
-    /// When `body` was run.
+    /// Runs `body`, and returns the times.
     package static func of(_ body: () throws -> Void) rethrows -> Moment {
         let began = MonotonicTime.now()
         try body()
@@ -84,7 +84,7 @@ package struct Moment: Sendable, Hashable {
     }
 }
 
-/// Runs what blocks on a thread on which no task waits.
+/// Runs blocking work on a thread that no task uses.
 func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }

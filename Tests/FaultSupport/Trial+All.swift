@@ -1,5 +1,5 @@
 extension Trial {
-    /// Every fault, and what is expected of the client in it.
+    /// Every fault, with the expected behavior of the client.
     static func all(_ bounds: Bounds) -> [Trial] {
         [
             linkDown(bounds),
@@ -24,14 +24,14 @@ extension Trial {
                 fault: .peerNotReading,
                 reaction: Reaction("heartbeatTimeout", .silentPeer),
                 bound: bounds.silence,
-                // What waits goes first.
+                // Waiting messages are sent first.
                 healBound: bounds.retry + .seconds(5),
                 accounting: .reportedAtMost,
                 messagesIntoIt: 2000,
                 messageSize: 30_000
             ),
         ]
-            // The kernel says "reset", and of a socket that it destroys itself, "aborted".
+            // The kernel's error is "reset", and "aborted" for a socket that it destroys itself.
             + [
                 (Fault.reset, "closedByPeer"), (.clientSocketKilled, "connectionFailed"),
                 (.peerSocketKilled, "closedByPeer"), (.peerKilled, "closedByPeer"), (.peerShutDown, "closedByPeer"),

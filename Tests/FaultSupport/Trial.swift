@@ -1,37 +1,37 @@
 internal import LifelineCore
 
-/// What is expected of the client in a fault.
+/// The expected behavior of the client in a fault.
 package struct Trial: Sendable, CustomStringConvertible {
     package let fault: Fault
     let reaction: Reaction
     let bound: Duration
-    /// From when all is right again, or, where there is nothing to put right, from the fault.
+    /// The time from the repair, or, without a repair, from the fault.
     let healBound: Duration
     var accounting = Accounting.exact
-    /// So much is sent into the fault, with so many bytes each.
+    /// The number of messages that are sent during the fault, and their size in bytes.
     var messagesIntoIt = 20
     var messageSize = 0
 
     package var description: String { fault.name }
 
-    /// How many messages the client reports as not delivered, beside how many never arrive.
+    /// The number of messages that the client reports as undelivered, compared with the number that never arrive.
     enum Accounting: String {
-        /// As many: nothing was on its way when the fault began, or at the end everything has arrived or is reported.
+        /// Equal: nothing was on its way when the fault began, or in the end every message has arrived or is reported.
         case exact = ""
-        /// None is lost: both sides end in order, also while messages are on their way.
+        /// No message is lost: both sides end in order, even while messages are on their way.
         case nothingLost = "none may be lost"
-        /// At most as many: the peer's kernel acknowledges what the peer never reads. But once the peer reads again,
-        /// what it gets of a further connection's end may be reported, as its acknowledgement vanishes with that
-        /// connection.
+        /// At most as many: the peer's kernel acknowledges messages that the peer never reads. But when the peer reads
+        /// again, messages at the end of a further connection may be reported, because their acknowledgement is lost
+        /// with that connection.
         case reportedAtMost = "reported ≤ lost: the peer's kernel acknowledged what was never read"
-        /// At least as many: packets that waited for the link in the client's kernel leave when it is back, after the
-        /// connection was given up.
+        /// At least as many: packets that waited in the client's kernel for the link are sent when it is back, after
+        /// the connection was given up.
         case reportedAtLeast = "lost ≤ reported: what waited for the link leaves when it is back"
 
         /// - Parameters:
-        ///   - late: so many of the reported ones were after all was right again.
-        ///   - isBusy: whether the machine may be busy. Then acknowledgements may be late, so that what arrived last is
-        ///     reported.
+        ///   - late: how many of the reported messages were lost after the repair.
+        ///   - isBusy: whether the machine may be busy. Then acknowledgements may be late, so the last messages may be
+        ///     reported although they arrived.
         func allows(lost: Int, reported: Int, late: Int, isBusy: Bool) -> Bool {
             switch self {
             case .exact: reported == lost
@@ -43,21 +43,21 @@ package struct Trial: Sendable, CustomStringConvertible {
     }
 }
 
-/// What came of a fault, or of many of a kind.
+/// The result of a fault, or of many of the same kind.
 package struct Outcome: Sendable {
     package let name: String
     package internal(set) var reason = ""
-    /// How long making the fault took: so much too long may the time to notice be.
+    /// The duration of causing the fault. The time to notice may be too long by this much.
     package internal(set) var applied: [Duration] = []
     package internal(set) var noticed: [Duration] = []
     package internal(set) var healed: [Duration] = []
-    /// When all was about to be put right, the last time; nil where there was nothing to put right.
+    /// The time just before the last repair; nil without a repair.
     var mended: MonotonicTime?
     package internal(set) var messages = MessageCount(sent: 0)
-    /// What was not as it must be.
+    /// The failures.
     package internal(set) var misses: [String] = []
-    /// What took too long.
+    /// The exceeded bounds.
     package internal(set) var delays: [String] = []
-    /// What else is worth knowing.
+    /// Further remarks.
     package internal(set) var note = ""
 }

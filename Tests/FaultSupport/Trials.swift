@@ -1,22 +1,22 @@
 internal import LifelineCore
 
-/// Puts clients through faults, each on a network of its own.
+/// Exposes clients to faults, each on a separate network.
 package struct Trials: Sendable {
     private let family: TestNetwork.Family
     private let isPatient: Bool
     private let bounds = Bounds()
 
-    /// - Parameter isPatient: a client whose fault shows otherwise than by silence gets a heartbeat, and a time to
-    ///   connect, that a busy machine does not exceed. How long healing takes is not as bounded then.
+    /// - Parameter isPatient: whether clients whose fault does not show as silence get a heartbeat and a connect
+    ///   timeout that a busy machine does not exceed. The time to heal is then not bounded in the same way.
     package init(family: TestNetwork.Family, isPatient: Bool = false) {
         self.family = family
         self.isPatient = isPatient
     }
 
-    /// Every fault, and what is expected of the client in it.
+    /// Every fault, with the expected behavior of the client.
     package static let all = Trial.all(Bounds())
 
-    /// One fault, with messages before, into and after it.
+    /// One fault, with messages before, during and after it.
     package func once(_ trial: Trial) async -> Outcome {
         let arguments = isPatient && !trial.reaction.isToSilence ? bounds.patientArguments : nil
         return await outcome(trial.fault.name, trial, arguments: arguments) { scene, outcome in
@@ -24,7 +24,7 @@ package struct Trials: Sendable {
             try await scene.waitUntilReceived(before.upperBound)
             try await suffer(trial, sending: trial.messagesIntoIt, in: scene, &outcome)
             outcome.check(outcome.healed, trial.healBound, "healed")
-            // What had arrived is not lost by what comes after.
+            // Messages that have arrived are not lost later.
             if scene.messages(upTo: before.upperBound).lost > 0 { outcome.misses.append("lost what had arrived") }
         }
     }
@@ -46,15 +46,15 @@ package struct Trials: Sendable {
         }
     }
 
-    /// Packets vanish until that is noticed, many times, with one client.
+    /// Packets vanish until the client notices, many times, with one client.
     package func blackHoles(_ count: Int) async -> Outcome {
         await outcome("\(count) black holes") { scene, outcome in
             for _ in 0..<count { try await suffer(.blackHole(bounds), sending: 5, in: scene, &outcome) }
         }
     }
 
-    /// Packets are lost for a while; the connection stays. At this rate TCP itself stands still for many seconds now
-    /// and then, so that the heartbeat is slower than in other trials.
+    /// Packets are lost for a while; the connection stays. At this rate TCP itself sometimes stalls for many seconds,
+    /// so the heartbeat is slower than in other trials.
     package func loss(_ time: Duration) async -> Outcome {
         await outcome("20 % packet loss", arguments: bounds.lossArguments(lasting: time)) { scene, outcome in
             let fault = Fault.packetLoss(percent: 20)
@@ -68,7 +68,7 @@ package struct Trials: Sendable {
             _ = try await fault.heal(in: scene)
             let sent = try await scene.send(1, within: .seconds(180))
             try await scene.waitUntilReceived(sent.upperBound, within: .seconds(180))
-            // Until the last message is there: what was lost last shows after the time is up.
+            // Waits for the last message, because the last losses show only after the end.
             let end = scene.client.steps.first { $0.from == "ready" }
             outcome.reason = end?.reason ?? "nothing"
             if end != nil { outcome.misses.append("took lost packets for a lost connection") }
@@ -81,7 +81,7 @@ package struct Trials: Sendable {
 
     // MARK: -
 
-    /// Runs a trial with a client that is ready; then counts its messages.
+    /// Runs a trial with a ready client, and then counts its messages.
     private func outcome(
         _ name: String,
         _ trial: Trial? = nil,
@@ -91,7 +91,7 @@ package struct Trials: Sendable {
         var outcome = Outcome(name: name)
         let arguments = (arguments ?? bounds.clientArguments) + ["--size", "\(trial?.messageSize ?? 0)"]
         do {
-            // What was lost is known when both programs have ended.
+            // The losses are known when both programs have ended.
             let scene = try await FaultScene.with(family, clientArguments: arguments) { scene in
                 try await body(scene, &outcome)
                 return scene
@@ -122,18 +122,18 @@ package struct Trials: Sendable {
         let start = scene.client.steps.count
         switch trial.accounting {
         case .nothingLost: try scene.startSending(5000)
-        // What arrives and whose acknowledgement does not would be reported as lost, and is not.
+        // A message that arrives without its acknowledgement would be reported as lost, although it is not.
         default: try await scene.waitUntilAcknowledged()
         }
         let broken = try await trial.fault.apply(to: scene)
-        // Who sends is told of a reset, and has something to lose.
+        // A sender notices a reset, and has messages to lose.
         try scene.startSending(count)
         try await notice(of: trial, since: broken, in: scene, &outcome)
         let mended = try await trial.fault.heal(in: scene)
         outcome.mended = mended?.began
         let received = try await messageArrives(in: scene, within: trial.healBound + .seconds(5))
         outcome.healed.append(received - (mended ?? broken).began)
-        // Its step may be told after its message arrived.
+        // The step may be reported after its message has arrived.
         while scene.client.steps.last?.to != "ready" {
             _ = try await scene.client.next("that it is ready again") { $0.to == "ready" }
         }
@@ -153,11 +153,12 @@ package struct Trials: Sendable {
         outcome.applied.append(moment.ended - moment.began)
         outcome.noticed.append(event.time - moment.began)
         outcome.reason = event.reason ?? ""
-        // It is there when its command has ended, at the latest.
+        // The fault exists at the latest when its command has ended.
         outcome.check([event.time - moment.ended], trial.bound, "noticed")
     }
 
-    /// Sends until a message arrives; when it did. The client may be ready meanwhile and lose its connection again.
+    /// Sends until a message arrives. Returns the time. The client may be ready meanwhile and lose its connection
+    /// again.
     private func messageArrives(in scene: FaultScene, within time: Duration) async throws -> MonotonicTime {
         let deadline = ContinuousClock.now + time
         while true {

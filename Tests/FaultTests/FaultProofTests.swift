@@ -1,8 +1,8 @@
 import FaultSupport
 import Testing
 
-/// Each fault does what it says, and is put right: seen in the kernel's own words and in what arrives. The client
-/// watches nothing: it is not to help.
+/// Each fault does what its name says, and is repaired. The kernel's state and the received messages show it. The
+/// client has no heartbeat and no monitor, so it does not influence the result.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct FaultProofTests {
     @Test(arguments: TestNetwork.Family.allCases) func withoutAFaultEverythingArrives(
         family: TestNetwork.Family
@@ -30,7 +30,7 @@ import Testing
             try await apply(.carrierLoss, to: scene) {
                 let (link, routes) = (try await link(in: scene), try await routes(in: scene))
                 #expect(link.contains("NO-CARRIER") && link.contains(",UP"))
-                // What makes it hard to notice: the kernel keeps the routes.
+                // The kernel keeps the routes, which makes the fault hard to notice.
                 #expect(routes.contains("default via 10.77.1.1"))
             }
         }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// While the fault is there, a message is sent and nothing arrives at the router; afterwards it reaches the peer.
+    /// During the fault, a message is sent and nothing arrives at the router. Afterwards it reaches the peer.
     private func apply(
         _ fault: Fault,
         to scene: FaultScene,
@@ -225,13 +225,13 @@ private func expectReconnected(in scene: FaultScene) async throws {
     try await expectEverythingArrives(in: scene)
 }
 
-/// What the peer's kernel has received and the peer has not read: the first column without that of the state.
+/// The bytes that the peer's kernel has received and the peer has not read: the first column after the state.
 private func unreadByteCount(in scene: FaultScene) async throws -> Int {
     let words = try await scene.socket(at: .server).split(whereSeparator: \.isWhitespace)
     return words.first.flatMap { Int($0) } ?? 0
 }
 
-/// Asks again and again until it is so.
+/// Polls until the condition holds.
 func eventually(
     _ description: String,
     within time: Duration = .seconds(60),

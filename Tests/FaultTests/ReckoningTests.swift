@@ -2,7 +2,7 @@ import FaultSupport
 import LifelineCore
 import Testing
 
-/// What is reckoned from what programs say.
+/// The accounts that are computed from the events of programs.
 @Suite struct ReckoningTests {
     @Test(arguments: [(1, 1), (50, 50), (99, 99), (100, 100)]) func percentilesOfAHundred(percent: Int, rank: Int) {
         let durations = Durations((1...100).shuffled().map { .milliseconds($0) })

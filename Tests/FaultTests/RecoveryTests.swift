@@ -1,8 +1,8 @@
 import FaultSupport
 import Testing
 
-/// The client notices each fault for what it is, recovers step by step, and accounts for every message. How long that
-/// may take `scripts/faults` measures, on a machine that does nothing else.
+/// The client notices each fault with the right reason, recovers step by step, and accounts for every message.
+/// `scripts/faults` measures the times, on an otherwise idle machine.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct RecoveryTests {
     @Test(arguments: Trials.all) func everyFault(trial: Trial) async {
         let outcome = await Trials(family: .ipv4, isPatient: true).once(trial)
@@ -14,7 +14,7 @@ import Testing
         #expect(outcome.misses == [])
     }
 
-    /// Three times as long as it would take to find a peer dead. Kernels before Linux 6.15 cannot do it.
+    /// Three times as long as it takes to give up a dead peer. This fails on kernels before Linux 6.15.
     @Test func lostPacketsAreNotTakenForALostPeer() async {
         let outcome = await Trials(family: .ipv4).loss(.seconds(48))
         #expect(outcome.misses == [])

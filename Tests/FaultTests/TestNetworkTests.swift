@@ -28,8 +28,8 @@ import Testing
         #expect(try await namespaces().isDisjoint(with: names))
     }
 
-    @Test func whatKilledRunsHaveLeftIsRemoved() async throws {
-        // The number of a process that is no more.
+    @Test func namespacesOfKilledRunsAreRemoved() async throws {
+        // The number of a process that has ended.
         let dead = try await Tool.run("sh", ["-c", "echo $$"]).output.prefix(while: \.isNumber)
         let name = "lifeline-test-\(dead)-1-client"
         try await Tool.run("ip", ["netns", "add", name])
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func whatAToolSaysAboutItsFailureIsPassedOn() async throws {
+    @Test func errorsOfToolsArePassedOn() async throws {
         let failure = await #expect(throws: FaultFailure.self) {
             try await Tool.run("ip", ["link", "show", "nothing"])
         }

@@ -1,9 +1,9 @@
-/// What one client has sent, what came to it, and what it was told.
+/// The messages that one client has sent and received, and the events that were reported to it.
 package struct ClientReport: Codable, Hashable, Sendable {
     /// The messages of one method that the client has sent: 1, 2, 3…
     package struct Sent: Codable, Hashable, Sendable {
         package var count = 0
-        /// Those of which the client was told that they may be lost.
+        /// The messages that were reported to the client as possibly lost.
         package var inDoubt: Set<Int> = []
 
         package init() {}
@@ -13,11 +13,11 @@ package struct ClientReport: Codable, Hashable, Sendable {
     package var sent: [ClientMethod: Sent] = [:]
     package var direct = DirectCheck()
     package var groups: [String: GroupCheck] = [:]
-    /// How often a session was opened, or went on over another connection.
+    /// How often a session was opened, or continued over another connection.
     package private(set) var openingCount = 0
-    /// The sessions that the client was told are lost.
+    /// The number of sessions that were reported lost.
     package private(set) var lostSessions: [String] = []
-    /// What must not happen, and did.
+    /// Events that must not happen.
     package var problems: [String] = []
     package var pause = DeliveryPause()
     private var session = ""
@@ -26,20 +26,20 @@ package struct ClientReport: Codable, Hashable, Sendable {
         self.client = client
     }
 
-    /// A session was opened, or goes on.
+    /// A session was opened, or continues.
     package mutating func opened(_ session: String) {
         self.session = session
         openingCount += 1
     }
 
-    /// The session was lost, and with it perhaps messages to groups that the client is in by itself.
+    /// The session was lost, and with it perhaps messages to automatic groups.
     package mutating func lost(automaticGroup: String) {
         lostSessions.append(session)
         groups[automaticGroup, default: GroupCheck()].wasInterrupted()
     }
 }
 
-/// How clients send.
+/// The ways in which clients send.
 package enum ClientMethod: String, Codable, CodingKeyRepresentable, CaseIterable, Sendable {
     /// Pushes.
     case note

@@ -1,14 +1,14 @@
-/// The messages to one session as they come. At each server, the session has a sender with its own numbers: the next
-/// sender begins where the one before has ended.
+/// The received messages of one session. At each server, the session has a sender with its own numbers. The next sender
+/// begins where the previous one has ended.
 package struct DirectCheck: Codable, Hashable, Sendable {
     private var senders: [String: NumberCheck] = [:]
     private var newest = ""
-    /// How many messages came behind those of a later sender.
+    /// How many messages arrived after those of a later sender.
     private var lateCount = 0
 
     package init() {}
 
-    /// A message came.
+    /// A message arrived.
     package mutating func receive(_ number: Int, of sender: String) {
         if sender != newest {
             if senders[sender] != nil { lateCount += 1 } else { newest = sender }
@@ -16,13 +16,13 @@ package struct DirectCheck: Codable, Hashable, Sendable {
         senders[sender, default: NumberCheck()].receive(number)
     }
 
-    /// What came of a sender.
+    /// The messages of a sender.
     package func numbers(of sender: String) -> NumberCheck { senders[sender] ?? NumberCheck() }
 
-    /// How many messages came, each counted once.
+    /// How many messages arrived, each counted once.
     package var count: Int { senders.values.reduce(0) { $0 + $1.count } }
 
-    /// Those that came twice or late.
+    /// The messages that arrived twice or late.
     package var doubled: Int { senders.values.reduce(0) { $0 + $1.doubled.count } }
     package var reordered: Int { senders.values.reduce(lateCount) { $0 + $1.reordered.count } }
 }

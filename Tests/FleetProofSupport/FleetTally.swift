@@ -1,22 +1,22 @@
-/// What became of all messages between the clients and the servers of a fleet.
+/// The fate of all messages between the clients and the servers of a fleet.
 package struct FleetTally: Sendable {
-    /// Messages that came where they should, each counted once.
+    /// Delivered messages, each counted once.
     package private(set) var deliveredCount = 0
-    /// Messages that did not come, and nobody was told.
+    /// Messages that were lost without a report.
     package private(set) var lost = 0
     package private(set) var doubled = 0
     package private(set) var reordered = 0
-    /// Messages to servers and to groups whose senders were told that they may be lost.
+    /// Messages to servers and to groups that were reported to their senders as possibly lost.
     package private(set) var inDoubt = 0
-    /// Messages to clients that did not come, as the clients were told.
+    /// Messages to clients that were lost and reported to the clients.
     package private(set) var lostAsTold = 0
     package private(set) var lostSessions = 0
-    /// Gaps that messages to groups have told of. Not all of them miss something.
+    /// Gaps that messages to groups have reported. Not all of them miss messages.
     package private(set) var gapCount = 0
-    /// What is wrong, a line for each sender and receiver.
+    /// The failures, a line for each sender and receiver.
     package private(set) var findings: [String] = []
 
-    /// - Parameter automaticGroup: the group that all sessions are in by themselves.
+    /// - Parameter automaticGroup: the group that all sessions join automatically.
     package init(_ clients: [ClientReport], _ servers: ServerSummary, automaticGroup: String) {
         inDoubt = servers.doubted.values.reduce(0) { $0 + $1.count }
         for client in clients {
@@ -25,15 +25,15 @@ package struct FleetTally: Sendable {
             for method in ClientMethod.allCases { countSent(method, client, servers) }
             countDirect(client, servers)
             for group in client.groups.keys.sorted() { countGroup(group, client, servers) }
-            // One that nothing came of.
+            // A sender without received messages.
             if client.groups[automaticGroup] == nil { findings.append("client \(client.client): no group") }
         }
     }
 
-    /// Whether all is as it must be.
+    /// Whether there are no failures.
     package var isClean: Bool { lost + doubled + reordered == 0 && findings.isEmpty }
 
-    /// Whether not even a message was lost of which somebody was told.
+    /// Whether no message was lost, not even with a report.
     package var isFlawless: Bool { isClean && inDoubt + lostAsTold + lostSessions == 0 }
 
     // MARK: From clients to servers
@@ -43,7 +43,7 @@ package struct FleetTally: Sendable {
         let processed = (servers.processed[method]?[client.client] ?? []).sorted { $0.time < $1.time }.map(\.number)
         inDoubt += sent.inDoubt.count
         var check = NumberCheck()
-        // Those in doubt have no order: a server that has lost the session may go on with them.
+        // Messages in doubt have no order: a server that has lost the session may continue to process them.
         for number in processed where !sent.inDoubt.contains(number) { check.receive(number) }
         let doubtful = processed.filter(sent.inDoubt.contains)
         deliveredCount += check.count + Set(doubtful).count
@@ -84,7 +84,7 @@ package struct FleetTally: Sendable {
             let isEndTold = check.isEndTold(of: pusher.sender)
             let doubted = servers.doubted[pusher] ?? []
             let gaps = numbers.lost(of: end, isEndTold: isEndTold, except: doubted)
-            // An interruption that was told leaves one gap with each sender.
+            // A reported interruption leaves one gap for each sender.
             lostAsTold += numbers.toldCount(of: end, isEndTold: isEndTold)
             lostAsTold += gaps.prefix(check.interruptionCount).reduce(0) { $0 + $1.count }
             lost += gaps.dropFirst(check.interruptionCount)

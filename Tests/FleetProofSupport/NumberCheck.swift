@@ -1,12 +1,12 @@
-/// The numbers 1, 2, 3… of one sender as they come to one receiver: which are missing, doubled or out of order.
+/// The numbers 1, 2, 3… of one sender that one receiver gets: it finds missing, doubled and reordered ones.
 package struct NumberCheck: Codable, Hashable, Sendable {
-    /// How many numbers came, each counted once.
+    /// How many numbers arrived, each counted once.
     package private(set) var count = 0
-    /// The highest number that came.
+    /// The highest received number.
     package private(set) var last = 0
-    /// Numbers below the last one that have not come.
+    /// Numbers below the last one that have not arrived.
     package private(set) var missing: [ClosedRange<Int>] = []
-    /// The same, of which the receiver was told that they may not come.
+    /// The same, if the receiver was told that they may be missing.
     package private(set) var missingAsTold: [ClosedRange<Int>] = []
     package private(set) var doubled: [Int] = []
     package private(set) var reordered: [Int] = []
@@ -32,18 +32,18 @@ package struct NumberCheck: Codable, Hashable, Sendable {
         }
     }
 
-    /// The numbers that should have come and have not, those that follow one another together.
+    /// The missing numbers, as ranges.
     ///
     /// - Parameters:
     ///   - end: the last number that was sent.
-    ///   - isEndTold: whether the receiver was told that numbers behind the last one that came may be missing.
-    ///   - excused: numbers of which the sender does not know whether it sent them.
+    ///   - isEndTold: whether the receiver was told that numbers after the last received one may be missing.
+    ///   - excused: numbers that the sender may or may not have sent.
     package func lost(of end: Int, isEndTold: Bool = false, except excused: Set<Int> = []) -> [[Int]] {
         let gaps = missing + (end > last && !isEndTold ? [last + 1...end] : [])
         return gaps.map { $0.filter { !excused.contains($0) } }.filter { !$0.isEmpty }
     }
 
-    /// How many numbers have not come, as the receiver was told.
+    /// How many numbers are missing and were reported to the receiver.
     package func toldCount(of end: Int, isEndTold: Bool) -> Int {
         missingAsTold.reduce(0) { $0 + $1.count } + (isEndTold ? max(end - last, 0) : 0)
     }

@@ -1,4 +1,4 @@
-/// A line in the record of a server. The file survives the process that is killed.
+/// A line in the record of a server. The file survives the kill of its process.
 package enum ServerEntry: Hashable, Sendable {
     /// A handler has processed a client's message, at a time in nanoseconds.
     case processed(ClientMethod, client: Int, number: Int, time: Int64)
@@ -6,7 +6,7 @@ package enum ServerEntry: Hashable, Sendable {
     case told(sender: String, client: Int, session: String, number: Int)
     /// The engine has a message to a group.
     case pushed(sender: String, group: String, number: Int)
-    /// The engine may have a message to a group, as the one who has pushed it was told.
+    /// The engine may have a message to a group: the push failed with an error that says so.
     case doubted(sender: String, group: String, number: Int)
     /// A session has begun, at a time in nanoseconds.
     case opened(server: String, time: Int64)
@@ -21,7 +21,7 @@ package enum ServerEntry: Hashable, Sendable {
         }
     }
 
-    /// Reads a line; nil when it is none.
+    /// Reads a line; nil if it is malformed.
     package init?(line: Substring) {
         let words = line.split(separator: " ")
         guard words.count >= 3, let last = Int64(words[words.count - 1]) else { return nil }

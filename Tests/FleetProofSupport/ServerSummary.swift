@@ -1,4 +1,4 @@
-/// What the records of all servers say together.
+/// The summary of the records of all servers.
 package struct ServerSummary: Sendable {
     /// A sender of messages to one session.
     struct Teller: Hashable, Sendable {
@@ -12,9 +12,9 @@ package struct ServerSummary: Sendable {
         let group: String
     }
 
-    /// The numbers of a client's messages, each with when it was processed.
+    /// The numbers of a client's messages, each with the time of its processing.
     private(set) var processed: [ClientMethod: [Int: [(time: Int64, number: Int)]]] = [:]
-    /// The last number that was accepted, by client.
+    /// The last accepted number of each client.
     private(set) var told: [Int: [Teller: Int]] = [:]
     private(set) var pushed: [Pusher: Int] = [:]
     private(set) var doubted: [Pusher: Set<Int>] = [:]
@@ -35,7 +35,7 @@ package struct ServerSummary: Sendable {
         }
     }
 
-    /// The most sessions that began at one server within so many seconds, after a time in nanoseconds.
+    /// The largest number of sessions that began at one server within some seconds, after a time in nanoseconds.
     package func mostOpenings(within seconds: Int, after start: Int64) -> Int {
         openings.values.map { Self.most($0.filter { $0 >= start }.sorted(), within: Int64(seconds) * 1_000_000_000) }
             .max() ?? 0

@@ -3,7 +3,7 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// What `scripts/fleet` runs, with a few clients.
+/// Runs the program of `scripts/fleet` with a few clients.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct FleetProofTests {
     @Test func nothingIsLostDoubledOrReorderedWhileRedisStandsStill() async throws {
         let outcome = try await outcome([])
@@ -25,7 +25,7 @@ import Testing
         return try await Program.product("FleetProof", arguments).outcome()
     }
 
-    /// What the table says of the messages that were lost, doubled and reordered.
+    /// The table's numbers of lost, doubled and reordered messages.
     private func counts(of outcome: Program.Outcome) throws -> [String] {
         let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
         let row = try #require(lines.first { $0.hasPrefix("redis-paused") }).split(separator: " ")

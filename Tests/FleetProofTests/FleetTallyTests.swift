@@ -3,7 +3,7 @@ import Testing
 
 /// One client, and a server that it sends to and gets messages from.
 struct FleetTallyTests {
-    /// What a client and the servers say when nothing went wrong: three messages each way.
+    /// The reports of a client and the servers without failures: three messages each way.
     private struct Story {
         var client = ClientReport(client: 7)
         var servers = ServerSummary()
@@ -61,7 +61,7 @@ struct FleetTallyTests {
         #expect(Story(pushed: [1, 3, 2]).tally.reordered == 1)
     }
 
-    /// Servers write records side by side: the times count.
+    /// Servers write records concurrently, so the times count.
     @Test func messagesAreInTheOrderOfTheirTimes() {
         var story = Story(processing: [])
         story.servers.add(.processed(.note, client: 7, number: 3, time: 30))
@@ -102,7 +102,7 @@ struct FleetTallyTests {
         #expect(story.tally.isClean && story.tally.lostAsTold == 2)
     }
 
-    @Test func whoPushesIsToldOfWhatMayNotHaveArrived() {
+    @Test func pushersLearnOfMessagesInDoubt() {
         var story = Story(pushed: [1, 3])
         #expect(story.tally.lost == 1)
         story.servers.add(.doubted(sender: "a", group: "all", number: 2))

@@ -45,7 +45,7 @@ struct NumberCheckTests {
         // Only once.
         check.receive(7)
         #expect(check.lost(of: 7) == [[6]])
-        // What was told to be lost comes nevertheless.
+        // A number that was reported lost arrives nevertheless.
         check.receive(4)
         #expect(check.reordered == [4] && check.toldCount(of: 7, isEndTold: false) == 1)
     }

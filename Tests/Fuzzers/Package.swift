@@ -13,7 +13,8 @@ let package = Package(
     name: "fuzzers",
     dependencies: [.package(name: "lifeline", path: "../..")],
     targets: [
-        // What the tests of the package above use too; a package may not hold a path outside itself, so by links.
+        // Files that the tests of the package above also use, by links, because a package may not contain a path
+        // outside itself.
         .target(
             name: "CTestProtos",
             dependencies: [.product(name: "LifelineMessages", package: "lifeline")],
@@ -31,8 +32,8 @@ let package = Package(
             path: "Mutations",
             swiftSettings: strict
         ),
-        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out. The names of
-        // the targets in Sources are taken, so that what stands in for them here has names of its own.
+        // The parsing of netlink is not public, so it is built here again, without I/O. The names of the targets in
+        // Sources are taken, so their replacements here have other names.
         .systemLibrary(name: "CNetlink", path: "Links/CLifelineNetlink"),
         .target(name: "Core", path: "Links/Core", swiftSettings: strict),
         .target(
@@ -48,7 +49,7 @@ let package = Package(
             path: "NetlinkMain",
             swiftSettings: strict
         ),
-        // The machine of sessions and its wire, and what the tests of both use.
+        // The session machine and its wire format, and the helpers of their tests.
         .target(
             name: "Session",
             dependencies: ["Core", .product(name: "LifelineMessages", package: "lifeline")],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FUZZERS = ROOT / "Tests/Fuzzers"
-# Another clang may have no tail calls, or no part of what the Swift toolchain's is linked with.
+# Another clang may lack tail calls, or the libraries of the Swift toolchain's clang.
 CLANG = Path(shutil.which("swift") or sys.exit("Swift is not installed.")).resolve().with_name("clang")
 C_SOURCES = ["Sources/CLifelineMessages", "Sources/CLifelineWellKnownTypes", "Sources/CLifelineDescriptorTypes",
              "Tests/CTestProtos"]
@@ -26,7 +26,7 @@ def build(name: str, folder: Path) -> Path:
 def build_c(name: str, folder: Path) -> Path:
     sources = [source for top in C_SOURCES for source in sorted((ROOT / top).rglob("*.c"))]
     sources += [FUZZERS / "Engine" / file for file in (f"{name}.c", "fuzz_input.c", "fuzz_tables.c", "fuzz_textual.c")]
-    # An object must be newer than all of these, for any header may be in it, and this file has the flags.
+    # An object has to be newer than all of these: any header may be included in it, and this file has the flags.
     depended_on = [path for top in [*C_SOURCES, "Tests/Fuzzers/Engine"] for path in (ROOT / top).rglob("*.[ch]")]
     newest = max(path.stat().st_mtime for path in [*depended_on, Path(__file__)])
     with ThreadPoolExecutor(2) as pool:

@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import SampleServices
 import Testing
 
-/// The code that the README and the articles about sessions show.
+/// Runs the code of the README and of the articles about sessions.
 @Suite(.timeLimit(.minutes(1))) struct ArticleTests {
     @Test func readme() async throws {
         #expect(try await Shown(room: ArticleRoom()).readme() == "Hello")
@@ -29,17 +29,17 @@ import Testing
     }
 }
 
-/// The code, with what it leaves out.
+/// The documents' code, with the parts that they leave out.
 private struct Shown {
     let room: ArticleRoom
 
-    /// In place of the articles' endpoints, which have to be some, a free port.
+    /// Replaces the articles' endpoints by a free port.
     private func Endpoint(_ text: String) throws -> Lifeline.Endpoint {
         _ = try Lifeline.Endpoint(text)
         return .tcp(host: "127.0.0.1", port: 0)
     }
 
-    /// Returns what it would print.
+    /// Returns the text that it would print.
     func readme() async throws -> String? {
         let printed = NIOLockedValueBox<String?>(nil)
         func print(_ text: String) { printed.withLockedValue { $0 = text } }
@@ -84,7 +84,7 @@ private struct Shown {
         // snippet.end
     }
 
-    /// Returns what it would print.
+    /// Returns the text that it would print.
     func say(_ room: Sample_Room_V1_RoomClient) async throws -> String {
         var printed = ""
         func print(_ text: Any) { printed = "\(text)" }

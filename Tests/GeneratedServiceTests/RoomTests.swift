@@ -20,7 +20,7 @@ func withSession(
     }
 }
 
-/// A generated service in a module apart from its messages: what a client calls arrives at the handler, and back.
+/// A generated service in a separate module from its messages: calls reach the handler, and replies come back.
 @Suite(.timeLimit(.minutes(1))) struct RoomTests {
     @Test func aUnaryMethodAnswers() async throws {
         try await withSession(serving: TestRoom()) { session in

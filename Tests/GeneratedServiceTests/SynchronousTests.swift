@@ -39,7 +39,7 @@ import Testing
             _ = try await client.emptyUnary(.init())
             #expect(try await client.call(.with { $0.text = "d" }).text == "d")
             #expect(service.calls.withLock { $0.map(\.text) } == ["a", "", "b", "c", "", "empty", "d"])
-            // Where another thread still runs what an earlier event asked for, a handler gets a task after all.
+            // If another thread still runs the effects of an earlier event, a handler gets a task after all.
             let ranInTasks = service.calls.withLock { $0.map(\.ranInTask) }
             #expect(runInTasks ? ranInTasks.allSatisfy { $0 } : ranInTasks.contains(false))
 
@@ -54,7 +54,7 @@ private typealias Question = Test_Services_Question
 private typealias Answer = Test_Services_Answer
 private typealias Empty = Google_Protobuf_Empty
 
-/// Notes which messages came, and whether a task handled them. Refuses those without text.
+/// Records the received messages, and whether a task handled them. Refuses messages without text.
 private final class Synchronous: Test_Services_SynchronousHandler {
     let calls = Mutex<[(text: String, ranInTask: Bool)]>([])
 

@@ -14,7 +14,7 @@ import Testing
     }
 }
 
-/// Of two services, and so with a list of its own.
+/// It has methods of two services, so it has its own list.
 private struct RoomAndHall: Sample_Room_V1_RoomHandler, Test_Services_Names_HallServiceHandler {
     var methods: [Lifeline.SessionMethod] { sampleRoomV1RoomMethods + testServicesNamesHallServiceMethods }
 

@@ -2,7 +2,7 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// What decides over a run of Autobahn's test suite.
+/// The rules that decide whether a run of Autobahn's test suite passes.
 @Suite(.timeLimit(.minutes(1))) struct AutobahnReportTests {
     private let good = ["1.1": ["OK", "OK"], "1.2": ["NON-STRICT", "OK"], "1.3": ["INFORMATIONAL", "INFORMATIONAL"]]
 
@@ -31,7 +31,8 @@ import Testing
         #expect(try await complaints(server: good, client: bad, count: 3) == [complaint])
     }
 
-    /// What is said beside the counts; nil when the program did not run to its end. A list of none goes with success.
+    /// The complaints in addition to the counts; nil if the program did not run to its end. An empty list means
+    /// success.
     private func complaints(
         server: [String: [String]]?,
         client: [String: [String]]?,

@@ -2,18 +2,18 @@ import Dispatch
 import Foundation
 import LifelineTestSupport
 
-/// A program that runs as long as it is needed, and is then told to end (SIGTERM).
+/// A program that runs as long as it is needed, and then gets a SIGTERM.
 struct BackgroundProgram: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Its name, which is looked up, or path, and its arguments.
+    /// Its name, which is searched for, or its path, and its arguments.
     let command: [String]
-    /// Its standard error, too, is looked through for the first line, and not passed on.
+    /// Whether the first line may also be on standard error, which is then not passed on.
     var readsStandardError = false
 
-    /// Runs `body` while the program runs, with what follows `prefix` in the first line that begins with it.
+    /// Runs `body` while the program runs, with the rest of the first line that begins with `prefix`.
     func run<Result>(announcing prefix: String = "", _ body: (String) async throws -> Result) async throws -> Result {
         try await run(upTo: prefix) { lines in try await body(String(lines[lines.count - 1].dropFirst(prefix.count))) }
     }
@@ -47,8 +47,7 @@ struct BackgroundProgram: Sendable {
     }
 
     /// Ends the program when its standard input ends: by this process, or with it. Signals are blocked on dispatch's
-    /// threads, and children inherit that. Where PID_FILE names a file, the program's number stands in it, whole or not
-    /// at all.
+    /// threads, and children inherit that. If PID_FILE names a file, the program's number is written to it atomically.
     static let watchdog = """
         import os, signal, subprocess, sys, threading
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -68,7 +67,7 @@ struct BackgroundProgram: Sendable {
         program.wait()
         """
 
-    /// Waits on a thread that may block. The rest is read too, or the program would wait for room in the pipe.
+    /// Waits on a thread that may block. The rest is read, too. Otherwise the program would wait for room in the pipe.
     private func lines(of pipe: Pipe, upTo prefix: String) async -> [String]? {
         let lines = AsyncStream.makeStream(of: String.self)
         let file = pipe.fileHandleForReading

@@ -26,16 +26,16 @@ final class Browser: Sendable {
         self.devTools = devTools
     }
 
-    /// What pages have asked servers for.
+    /// The requests of pages to servers.
     var requestedURLs: [String] { state.withLock { $0.requestedURLs } }
 
-    /// Uncaught errors of pages' programs, and what their policies have kept them from.
+    /// Uncaught errors of pages' scripts, and actions that their policies have blocked.
     var problems: [String] { state.withLock { $0.problems } }
 
     /// Runs a browser with a fresh profile while `body` runs.
     static func run(_ body: (Browser) async throws -> Void) async throws {
         let profile = FileManager.default.temporaryDirectory.appending(path: "browser-\(UUID().uuidString)")
-        // Processes of a browser that has ended may still write to it, so that once is not always enough.
+        // Processes of an ended browser may still write to it, so one attempt is not always enough.
         defer {
             for _ in 0..<100 where FileManager.default.fileExists(atPath: profile.path) {
                 try? FileManager.default.removeItem(at: profile)
@@ -68,10 +68,10 @@ final class Browser: Sendable {
             "--disable-gpu", "--mute-audio",
             // Containers have little of /dev/shm.
             "--disable-dev-shm-usage",
-            // Several pages at once, none of which is in the foreground.
+            // Several pages at once, none of them in the foreground.
             "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             "--disable-backgrounding-occluded-windows",
-            // It asks nobody for anything.
+            // It makes no requests by itself.
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
         ]
@@ -111,7 +111,7 @@ final class Browser: Sendable {
 
     private struct Reply<Result: Decodable>: Decodable { let result: Result }
 
-    /// What an incoming message is about.
+    /// The kind of an incoming message.
     private struct Incoming: Decodable {
         struct Problem: Decodable { let message: String }
         let id: Int?
@@ -141,7 +141,7 @@ final class Browser: Sendable {
         do {
             for try await case .text(let text) in devTools.messages { try take(Data(text.utf8)) }
         } catch {
-            // Those who wait are told.
+            // Waiting tasks get an error.
         }
         for continuation in state.withLock({ Array($0.replies.values) }) { continuation.finish() }
     }
@@ -179,7 +179,7 @@ final class Browser: Sendable {
         case "Runtime.exceptionThrown":
             state.withLock { $0.problems.append(String(decoding: data, as: UTF8.self)) }
         case "Log.entryAdded":
-            // That a WebSocket cannot be opened is logged as well, by the network.
+            // The network log also has WebSockets that cannot be opened.
             let entry = try JSONDecoder().decode(Event<LogEntry>.self, from: data).params.entry
             if ["security", "javascript", "violation"].contains(entry.source) {
                 state.withLock { $0.problems.append(entry.text) }

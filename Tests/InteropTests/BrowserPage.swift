@@ -49,7 +49,7 @@ struct BrowserPage: Sendable {
     }
 
     private struct Evaluation: Decodable {
-        /// Of an exception, the value may be anything.
+        /// The value of an exception may be anything.
         struct Remote: Decodable {
             let value: String?
 
@@ -68,7 +68,7 @@ struct BrowserPage: Sendable {
         let exceptionDetails: Details?
     }
 
-    /// The value of an expression as JSON; nil when it is undefined.
+    /// The value of an expression as JSON; nil if it is undefined.
     private func json(of expression: String) async throws -> Data? {
         let evaluation: Evaluation = try await browser.call(
             "Runtime.evaluate",
@@ -118,7 +118,7 @@ struct BrowserPage: Sendable {
 
     private struct Screenshot: Decodable { let data: String }
 
-    /// They are for people to look at: in the folder that LIFELINE_SCREENSHOTS names, or in .build.
+    /// Screenshots are for people, in the folder that LIFELINE_SCREENSHOTS names, or in .build.
     func takeScreenshots(of example: String, named name: String) async throws {
         let folder =
             ProcessInfo.processInfo.environment["LIFELINE_SCREENSHOTS"].map { URL(filePath: $0) }
@@ -149,7 +149,7 @@ struct BrowserPage: Sendable {
     }
 }
 
-/// A text as JavaScript writes it.
+/// A text as a JavaScript literal.
 func literal(_ text: String) -> String {
     // Encoding a string cannot fail.
     String(decoding: (try? JSONEncoder().encode(text)) ?? Data(), as: UTF8.self)

@@ -9,7 +9,7 @@ struct ChatFleet: Sendable {
         let port: String
     }
 
-    /// What the demo says to open, each with another server in front.
+    /// The addresses that the demo prints, each with another server first.
     let pages: [String]
     let servers: [Server]
 
@@ -29,21 +29,21 @@ struct ChatFleet: Sendable {
         try #require(pages.count == 3 && servers.count == 3, "\(lines)")
     }
 
-    /// Ends a server as a crash does.
+    /// Ends a server like a crash.
     func kill(_ index: Int) { Foundation.kill(servers[index].process, SIGKILL) }
 
-    /// Ends a server as an upgrade does.
+    /// Ends a server like an upgrade.
     func terminate(_ index: Int) { Foundation.kill(servers[index].process, SIGTERM) }
 }
 
 extension BrowserPage {
-    /// Joins under the name that the page's address has.
+    /// Joins with the name in the page's address.
     func joinFleet() async throws {
         try await run("document.querySelector('#joining button').click()")
         try await wait(until: "document.getElementById('state').dataset.state === 'open'")
     }
 
-    /// Says so many things, one every few milliseconds, as a user would who types fast.
+    /// Sends a number of messages, one every few milliseconds, like a fast typist.
     func chatter(_ name: String, _ numbers: Range<Int>) async throws {
         try await run(
             """
@@ -56,7 +56,7 @@ extension BrowserPage {
         )
     }
 
-    /// Waits until the page shows so many messages, and has said all of its own.
+    /// Waits until the page shows a number of messages, and has sent all of its own.
     func waitUntilShowing(_ count: Int) async throws {
         try await wait(
             until: """
@@ -66,7 +66,7 @@ extension BrowserPage {
         )
     }
 
-    /// The messages that the page shows, and what it says between them, in order.
+    /// The messages and the notices on the page, in order.
     func shown() async throws -> [String] {
         try await evaluate(
             "[...document.querySelectorAll('#log :is(.text, .notice)')].map((entry) => entry.textContent)"

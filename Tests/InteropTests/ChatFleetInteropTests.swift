@@ -14,7 +14,7 @@ import Testing
         #expect(outcome.status == 0, "\(String(decoding: outcome.output, as: UTF8.self))\(outcome.errorText)")
     }
 
-    /// Two pages talk while one of their servers is killed, and then the other's is ended in order.
+    /// Two pages exchange messages while one of their servers is killed, and then the other's is shut down.
     @Test func pagesGoOnWhenTheirServersDie() async throws {
         try await ChatFleet.run { fleet in
             try await Browser.run { browser in
@@ -30,7 +30,7 @@ import Testing
                 #expect(try await grace.port() != fleet.servers[1].port)
 
                 let conversation = try await ada.shown()
-                // Closed and opened again; and somebody who comes late.
+                // A page is closed and opened again, and another one joins late.
                 try await ada.call("Page.navigate", ["url": "about:blank"])
                 for url in [fleet.pages[0], fleet.pages[2]] {
                     let page = try await browser.open(url)
@@ -45,7 +45,8 @@ import Testing
         }
     }
 
-    /// Both say as many things at once; `event` happens in the middle of it. Then both show the same, once and in order.
+    /// Both send the same number of messages at once; `event` happens in the middle. Then both show the same messages,
+    /// once and in order.
     private func talk(
         _ ada: BrowserPage,
         _ grace: BrowserPage,

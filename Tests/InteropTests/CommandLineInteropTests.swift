@@ -2,13 +2,13 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// The `lifeline` command, with programs at the other end, or that read and write the same files.
+/// The `lifeline` command with other programs, over connections and through files.
 @Suite(.timeLimit(.minutes(3)), .serialized) struct CommandLineInteropTests {
-    /// How Python and the command exchange messages as text.
+    /// The text form in which Python and the command exchange messages.
     enum TextForm: String, CaseIterable, Sendable {
         case json, text
 
-        /// JSON has no words for the times in `everyField`.
+        /// JSON cannot represent the times in `everyField`.
         var corpora: [Corpus] { self == .json ? [.empty, .small, .printable, .large] : Corpus.allCases }
 
         static let allWithCorpora = allCases.flatMap { form in form.corpora.map { (form, $0) } }
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: TextForm.allWithCorpora)
-    func whatPythonHasPrintedIsEncoded(form: TextForm, corpus: Corpus) async throws {
+    func textPrintedByPythonIsEncoded(form: TextForm, corpus: Corpus) async throws {
         let text = try await Peer.python.run(["make", corpus.rawValue, form.rawValue])
         let stream = try await lifeline(["encode", "--format", form.rawValue] + chatSchema, input: text)
         try await checkByPython(corpus, in: stream)
@@ -96,7 +96,7 @@ import Testing
         }
         """
 
-    /// Runs `lifeline call` with each method and its requests, in JSON lines, and returns what it ended with.
+    /// Runs `lifeline call` with each method and its requests, in JSON lines, and returns the results.
     private func call(_ method: String, _ requests: [String], _ options: [String] = []) async throws -> Program.Outcome
     {
         let folder = FileManager.default.temporaryDirectory.appending(path: "call-\(UUID().uuidString)")
@@ -125,7 +125,7 @@ import Testing
             let outcome = try await call(method, requests)
             #expect(outcome.status == 0, "\(method): \(outcome.errorText)")
             let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
-            // Those of Count have a text besides.
+            // Requests of Count also have a text.
             #expect(lines.count == replies.count, "\(method)")
             #expect(zip(lines, replies).allSatisfy { $0.hasPrefix($1.dropLast()) }, "\(method)")
         }

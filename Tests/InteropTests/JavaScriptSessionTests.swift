@@ -15,7 +15,7 @@ import Testing
         try await node([Self.folder.appending(path: script).path] + arguments)
     }
 
-    /// Those of the session and of the room, which need no server.
+    /// The tests of the session and of the room, which need no server.
     @Test func theTestsOfThePagePass() async throws {
         let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter {
             $0.hasSuffix(".test.js")
@@ -27,7 +27,7 @@ import Testing
 
     // MARK: Cuts
 
-    /// What came to the client, it checks itself.
+    /// The client itself checks the messages that it receives.
     @Test(arguments: [1, 2, 3]) func nothingIsLostDoubledOrReorderedByCuts(seed: Int) async throws {
         let service = SessionPeerService()
         try await withSessionServer(listeningOn: Endpoint("ws://127.0.0.1:0/peer"), services: [service]) { server in
@@ -38,7 +38,7 @@ import Testing
             let cuts = output.firstMatch(of: /(\d+) of them resumed, (\d+) cut amid these/)?.output
             #expect(cuts.map { Int($0.1) ?? 0 >= 50 && Int($0.2) ?? 0 >= 50 } == true, "\(output)")
             #expect(service.notes.all == chatIDs(2_000))
-            // Several are asked at once, and handled side by side.
+            // Several requests are sent at once, and handled concurrently.
             #expect(service.requests.all.compactMap(Int.init).sorted() == Array(0..<2_000))
         }
     }
@@ -54,7 +54,7 @@ import Testing
 
     // MARK: Broken rules
 
-    /// Those that nobody can break towards a client that refuses each request as it comes, and asks for no streams.
+    /// Rules that no server can break towards a client that refuses each request at once, and requests no streams.
     private static let impossible: Set = [
         "serial-in-use", "part-after-end", "end-after-end", "part-without-parts-follow", "end-without-parts-follow",
         "credit-exceeded-by-response-part",
@@ -67,14 +67,14 @@ import Testing
     @Test(arguments: rules) func aServerThatBreaksARuleIsLeft(rule: SessionRule) async throws {
         let lines = try await said(byServerBreaking: rule.name)
         let goodbye = try #require(lines.first)
-        // In place of a welcome, a hello is nothing to answer.
+        // A hello in place of a welcome needs no answer.
         let isSilent = rule.words == nil || rule.name == "hello-for-welcome"
         let isRight = isSilent ? goodbye == "no goodbye" : goodbye.hasPrefix("\(rule.code) ")
         #expect(isRight || (rule.mayLackGoodbye && goodbye == "no goodbye"), "\(goodbye)")
         #expect(Array(lines.dropFirst()) == [rule.session ?? "the client begins another session"])
     }
 
-    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+    @Test(arguments: SessionRule.tolerated) func allowedFramesAreTolerated(rule: String) async throws {
         let lines = try await said(byServerBreaking: rule)
         #expect(lines == ["the connection lives", "the client goes on with the session"])
     }

@@ -4,7 +4,7 @@ import LifelineOlderFramings
 import LifelineTestSupport
 import Testing
 
-/// Our clients of the older framings at servers in Python: two implementations agree.
+/// Our clients of the older framings with servers in Python: two implementations agree.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct OlderFramingsInteropTests {
     private var configuration: ClientConfiguration {
         var configuration = ClientConfiguration()
@@ -16,7 +16,7 @@ import Testing
         withUnsafeBytes(of: value.bigEndian) { Array($0) } + rest.utf8
     }
 
-    /// Why a request failed.
+    /// The error of a request.
     private func failure<Answer>(_ request: () async throws -> Answer) async -> RequestError? {
         do {
             _ = try await request()
@@ -37,7 +37,7 @@ import Testing
 
     // MARK: Fixed headers
 
-    /// A client that counts its own way may come to a serial that is the url: both servers answer it.
+    /// A client with its own numbering may use a serial that equals the url: both servers answer it.
     @Test func aSerialThatIsTheURL() async throws {
         let request: [UInt8] = [0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 0, 1, 9]
         let answer: [UInt8] = [0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1, 9]
@@ -97,7 +97,7 @@ import Testing
     @Test func fixedHeadersInLargeContents() async throws {
         try await ReferenceServer.fixedHeader.run { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // The limit of both.
+                // The limit of both sides.
                 let content = (0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 7) }
                 let answer = try await client.request(url: 0x500, content: content)
                 #expect(answer.content == content)
@@ -110,10 +110,10 @@ import Testing
     @Test func fixedHeadersTooLate() async throws {
         try await ReferenceServer.fixedHeader.run { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // Connecting counts, so that it is done first.
+                // The timeout includes connecting, so the client connects first.
                 _ = try await client.request(url: 0x500)
-                // Two such requests are answered together, the last one first: the first one only when the second is
-                // there. In its time it must have been sent, however busy the machine is.
+                // Two such requests are answered together, the last one first, and only when the second one has
+                // arrived. It has to be sent within the timeout, even on a busy machine.
                 let (first, second) = (number(2, "late"), number(2))
                 let error = await failure {
                     try await client.request(url: 0x503, content: first, timeout: .seconds(3))
@@ -122,7 +122,7 @@ import Testing
                 let cancelled = Task { try await client.request(url: 0x504) }
                 try await cancelledWhenAsked(cancelled, client)
                 _ = try await client.request(url: 0x503, content: second)
-                // What is answered after the late one has come.
+                // Requests that are answered after the late answer.
                 _ = try await client.request(url: 0x500)
                 #expect(client.statistics.lateAnswerCount == 1)
                 _ = try await client.request(url: 0x506)
@@ -150,11 +150,11 @@ import Testing
     @Test func fixedHeadersHeartbeat() async throws {
         var configuration = configuration
         configuration.connection.heartbeat.interval = .milliseconds(20)
-        // However slow the machine is.
+        // Long enough for a slow machine.
         configuration.connection.heartbeat.timeout = .seconds(30)
         try await ReferenceServer.fixedHeader.run { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // Answered when five more pings have come; until then the server says nothing but pongs.
+                // Answered after five more pings; until then the server sends only pongs.
                 _ = try await client.request(url: 0x50B, content: number(5))
                 #expect(client.statistics.unknownAnswerCount == 0)
             }
@@ -165,7 +165,7 @@ import Testing
         var configuration = configuration
         configuration.connection.heartbeat.interval = .milliseconds(20)
         configuration.connection.heartbeat.timeout = .milliseconds(50)
-        // No connection lasts, and there may be many before the request.
+        // No connection lasts, and there may be many before the request is sent.
         configuration.backoff.maximumAttempts = nil
         try await ReferenceServer.fixedHeader.run(["--no-pong"]) { endpoint in
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
@@ -202,7 +202,7 @@ import Testing
     @Test func headLinesInLargeContents() async throws {
         try await ReferenceServer.headLine.run { endpoint in
             try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
-                // The limit of both.
+                // The limit of both sides.
                 let content = (0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 7) }
                 for _ in 0..<2 {
                     let answer = try await client.request(type: "echo", content: content)
@@ -217,10 +217,10 @@ import Testing
     @Test func headLinesTooLate() async throws {
         try await ReferenceServer.headLine.run { endpoint in
             try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
-                // Connecting counts, so that it is done first.
+                // The timeout includes connecting, so the client connects first.
                 _ = try await client.request(type: "echo")
-                // It comes back when there is another request, and not before. In its time it must have been sent,
-                // however busy the machine is.
+                // It is answered only when there is another request. It has to be sent within the timeout, even on a
+                // busy machine.
                 let error = await failure {
                     try await client.request(type: "delay", content: number(.max, "late"), timeout: .seconds(3))
                 }

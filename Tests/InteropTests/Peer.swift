@@ -2,18 +2,18 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// A program in another language, with the commands that Peers/README.md lists.
+/// A program in another language, with the commands in Peers/README.md.
 enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case python, java, cpp, netty
 
-    /// Those that read and write files too; Netty is a codec for sockets.
+    /// The peers that also read and write files. Netty's codec is only for sockets.
     static let withFiles: [Peer] = [.python, .java, .cpp]
 
     var testDescription: String { rawValue }
 
     var program: URL { Checkout.folder.appending(path: ".build-peers/bin/\(rawValue)-peer") }
 
-    /// Runs a command to its end, and returns what it wrote to standard output. A failure is an issue of the test.
+    /// Runs a command to its end, and returns its standard output. A failure is an issue of the test.
     @discardableResult
     func run(_ arguments: [String], input: Data = Data()) async throws -> Data {
         try await Program(program, arguments).run(input: input)
@@ -24,7 +24,7 @@ enum Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 enum Corpus: String, CaseIterable, Sendable {
     case empty, small, large
     case everyField = "every-field"
-    /// Every field as well, with times that JSON has words for.
+    /// A message with every field, and times that JSON can represent.
     case printable
 
     /// How many messages it has.

@@ -4,9 +4,9 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// A chat through proxies that others wrote.
+/// A chat through third-party proxies.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct ProxyInteropTests {
-    /// More bytes than the sockets between hold, so that all four sides wait for each other at times.
+    /// More bytes than the sockets in between hold, so that all four sides sometimes wait for each other.
     private static let messages = (0..<200).map { number in
         ChatMessage.with {
             $0.id = "\(number)"
@@ -29,7 +29,7 @@ import Testing
     private func chat(with endpoint: Endpoint, through proxy: ProxyConfiguration) async throws -> [ChatMessage] {
         var configuration = ConnectionConfiguration()
         configuration.proxy = proxy
-        // The proxy's name service may take its time to say that there is no such name.
+        // The proxy's name service may take long to answer that the name does not exist.
         configuration.connectTimeout = .seconds(60)
         return try await withConnection(
             to: endpoint,
@@ -57,11 +57,11 @@ import Testing
             try await program.runLogged(wantingCredentials: wantsCredentials) { port, log in
                 let credentials = wantsCredentials ? ProxyProgram.credentials : nil
                 let proxy = program.configuration(port: port, credentials: credentials)
-                // By address, and by a name that the proxy looks up.
+                // By address, and by a name that the proxy resolves.
                 for host in ["127.0.0.1", "localhost"] {
                     let echoed = try await chat(with: .tcp(host: host, port: server), through: proxy)
                     #expect(echoed == Self.messages)
-                    // It was the proxy that carried it.
+                    // The connection went through the proxy.
                     #expect(try log().contains("\(host):\(server)"))
                 }
             }
@@ -130,7 +130,7 @@ import Testing
                 }
                 #expect(String(decoding: output, as: UTF8.self).contains("text: \"Hello\""))
             }
-            // It is told once, and not tried again.
+            // The error is reported once, and the client does not try again.
             let wrong = program.url(port: port, user: "ada:wr0ng@")
             for (arguments, environment) in [([], ["all_proxy=\(wrong)"]), (["--proxy", wrong], [])] {
                 let outcome = try await send(to: "tcp://127.0.0.1:1", arguments, environment: environment)

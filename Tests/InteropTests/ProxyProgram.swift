@@ -32,12 +32,12 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         try await runLogged(wantingCredentials: wantingCredentials) { port, _ in try await body(port) }
     }
 
-    /// Runs the proxy while `body` runs, with the port on which it listens, and what it has told of what it does.
+    /// Runs the proxy while `body` runs, with its port and its log.
     func runLogged(
         wantingCredentials: Bool,
         _ body: (_ port: Int, _ log: () throws -> String) async throws -> Void
     ) async throws {
-        // A port that was free may be somebody else's by the time the program asks for it.
+        // Another program may take a free port before this one uses it.
         for _ in 0..<5 {
             if try await runOnce(wantingCredentials: wantingCredentials, body) { return }
         }
@@ -54,7 +54,7 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let folder = FileManager.default.temporaryDirectory.appending(path: "proxy-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        // Neither program says which one it got if it is to choose.
+        // Neither program reports the port if it chooses one itself.
         let port = Int(try TestPort.next())
         let command = try arguments(port: port, wantingCredentials: wantingCredentials, folder: folder)
 
@@ -98,7 +98,7 @@ enum ProxyProgram: String, CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Returns whether the program itself listens; not when it has ended.
+    /// Returns whether the program itself listens; false if it has ended.
     private func waitUntilItListens(_ process: Process, pid: URL, port: Int) async throws -> Bool {
         while process.isRunning {
             if let number = try? String(contentsOf: pid, encoding: .utf8),

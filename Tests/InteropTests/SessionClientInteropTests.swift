@@ -3,14 +3,14 @@ import Lifeline
 import LifelineProtos
 import Testing
 
-/// Our client of sessions with a server that was written from docs/session-protocol.md alone.
+/// Our session client with a server that was written only from docs/session-protocol.md.
 @Suite(.timeLimit(.minutes(3)), .serialized) struct SessionClientInteropTests {
     private var quick: SessionClientConfiguration {
         var configuration = SessionClientConfiguration()
         configuration.client.backoff.initialDelay = .milliseconds(1)
         configuration.client.backoff.cap = .milliseconds(10)
         configuration.client.backoff.maximumAttempts = nil
-        // Closing waits for the peer, however busy the machine is.
+        // Closing waits for the peer, even on a busy machine.
         configuration.closeTimeout = .seconds(60)
         return configuration
     }
@@ -50,7 +50,7 @@ import Testing
 
             _ = try await client.ask("Unplaced", id: 5)
             #expect(try await take(1, of: news) == ["5"])
-            // Pushes have no order with requests: what was accepted is processed when the client has closed.
+            // Pushes have no order relative to requests. Accepted ones are processed when the client has closed.
             _ = try await client.ask("AwaitNotes", id: 100)
             #expect(try await client.report().notes == chatIDs(100))
         }
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// Before the welcome, over a connection that stands, and over one that comes after the request.
+    /// Before the welcome, over an open connection, and over one that is made after the request.
     @Test func aRequestSaysWhatIsLeftOfItsTime() async throws {
         try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
             let early = Int(try await client.ask("TimeLeft", timeout: .seconds(60)).id) ?? 0
@@ -101,7 +101,7 @@ import Testing
             #expect(expired.code == .timedOut)
             let left = Int(try await late.id) ?? 0
             #expect(20_000 < left && left < 59_900)
-            // The request whose time was over has left its place.
+            // The request that timed out has left its place.
             #expect(try await client.counts()["blanks_received"] == 1)
         }
     }
@@ -122,7 +122,7 @@ import Testing
             _ = try await client.ask("Ping")
             async let asking = client.ask("Unknown")
             #expect(try await take(1, of: news) == ["1"])
-            // Asking for the next one says that this one is processed.
+            // Asking for the next message marks this one as processed.
             let next = Task { try await take(1, of: news) }
             _ = try await asking
             next.cancel()
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func whatBelongsToNoRequestIsProcessedAndDropped() async throws {
+    @Test func framesOfNoRequestAreProcessedAndDropped() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             // Answered when all of it is processed.
             _ = try await client.ask("Late")
@@ -148,7 +148,7 @@ import Testing
                 let reply = try await client.collect(count)
                 #expect(reply.id == "\(count)" && reply.text == checksum(of: chatIDs(count)))
             }
-            // It replies before the messages have ended.
+            // The server replies before the messages have ended.
             let picked = try await client.clientStream(
                 "interop.Peer/Pick",
                 of: ChatMessage.self,
@@ -186,7 +186,7 @@ import Testing
 
     @Test func messagesThatAreSentAtMostOnce() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
-            // At-most-once messages go over this connection, or not at all.
+            // At-most-once messages are sent over this connection or not at all.
             _ = try await client.ask("Echo")
             for number in 1...2 {
                 try await client.push("interop.Peer/Note", ChatMessage.chat(number), delivery: .atMostOnce)
@@ -249,7 +249,7 @@ import Testing
             #expect(expired.code == .timedOut)
             _ = try await client.ask("AwaitEnd")
 
-            // The server has the call when its sender fails.
+            // The server already has the call when its sender fails.
             let answered = Signal()
             await #expect(throws: Failure.self) {
                 try await client.converse { writer in
@@ -265,14 +265,14 @@ import Testing
         }
     }
 
-    /// The server's definition of a method is another one than ours.
+    /// The server defines a method differently.
     @Test func aMethodThatHasAnotherFormFails() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             let single = try await sessionError { try await client.ask("Collect") }
             #expect(single.status?.code == .unimplemented)
             let many = try await sessionError { try await client.collect(3, by: "Echo") }
             #expect(many.status?.code == .unimplemented)
-            // Parts come where one reply is expected.
+            // Parts arrive in place of one reply.
             _ = try await sessionError { try await client.ask("WrongForm") }
             #expect(try await client.ask("Echo", id: 1).id == "1")
         }
@@ -280,8 +280,8 @@ import Testing
 
     // MARK: Credit and acknowledgements
 
-    /// Pushes, messages that answer a call, and messages of a call, each more than their credit.
-    @Test func whatNobodyTakesHoldsUpNothingElse() async throws {
+    /// Pushes, and messages of a call in both directions, each more than their credit.
+    @Test func untakenMessagesHoldUpNothingElse() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             let count = 2_000
             let news = client.pushes(of: "News")
@@ -320,10 +320,10 @@ import Testing
         }
     }
 
-    @Test func whatTheServerDoesNotSendAgainLeavesBlanks() async throws {
+    @Test func messagesThatTheServerDoesNotResendLeaveBlanks() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             let news = client.pushes(of: "News")
-            // Ten that expire and one that does not are lost with a connection.
+            // Ten expiring messages and one other are lost with a connection.
             async let blanks = client.ask("Blanks", id: 10)
             let last = try await take(1, of: news)
             #expect(last == ["10"])
@@ -331,7 +331,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotWorthSendingLeavesBlanks() async throws {
+    @Test func expiredMessagesLeaveBlanks() async throws {
         try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
             _ = try await client.ask("Echo")
             try await loseConnection(of: client)
@@ -391,7 +391,7 @@ import Testing
     @Test func aMessageThatIsTooLargeForTheServerIsRefused() async throws {
         try await SessionPeer.withServer(["--maximum-frame", "8192", "--delay", "1"], configuration: quick) { client in
             let large = String(repeating: "x", count: 10_000)
-            // Before the welcome nobody knows what the server takes.
+            // Before the welcome, the server's limits are unknown.
             try await client.note(-1, text: large)
             let early = try await sessionError { try await client.ask("Echo", text: large) }
             #expect(early.code == .messageRefused)
@@ -400,7 +400,7 @@ import Testing
                     if case .refused(let messages) = event.kind { messages.map(\.method) } else { [] }
                 }
             }
-            // The call may hear of it first.
+            // The call may fail first.
             while refused().isEmpty { await Task.yield() }
             #expect(refused() == ["interop.Peer/Note"])
 
@@ -420,10 +420,10 @@ import Testing
     struct Cutting: Sendable, CustomTestStringConvertible {
         var cuts: Int
         var seed: Int
-        /// What the peer grants, and what we grant it.
+        /// The credit from the peer, and to the peer.
         var window: (frames: Int, bytes: Int) = (65_536, 8 << 20)
         var count = 3_000
-        /// The peer drops what no handler has begun with when it resumes, so that it comes again.
+        /// When it resumes, the peer drops messages that no handler has begun to process, so they are sent again.
         var isForgetful = false
 
         var testDescription: String {
@@ -490,7 +490,7 @@ import Testing
             #expect(report.requests == chatIDs(cutting.count / 10))
             #expect(report.cutCount == cutting.cuts)
             #expect(report.droppedCount == 0 || cutting.isForgetful)
-            // One more push than was asked for would come before this one.
+            // An additional push would arrive before this one.
             _ = try await client.ask("Unplaced", id: -1)
             #expect(try await take(1, of: pushes) == ["-1"])
         }
@@ -520,8 +520,8 @@ import Testing
         }
     }
 
-    /// Under the numbers and the credit of the new session.
-    @Test func whatWasNotSentGoesToTheNextSession() async throws {
+    /// With the numbers and the credit of the new session.
+    @Test func unsentMessagesGoToTheNextSession() async throws {
         try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
             _ = try await client.ask("AwaitNotes", id: 0)
             try await loseConnection(of: client, by: "Forget")
@@ -542,7 +542,7 @@ import Testing
     @Test func aReplacedSessionEnds() async throws {
         let error = try await sessionError {
             try await SessionPeer.withServer(configuration: quick) { client in
-                // It was sent, and nobody knows what has become of it.
+                // It was sent, and its outcome is unknown.
                 let failure = try await sessionError { try await client.ask("Usurp") }
                 #expect(failure.code == .sessionLost)
                 let next = try await sessionError { try await client.ask("Echo") }
@@ -567,17 +567,17 @@ import Testing
                 #expect(first?.id == "0")
 
                 let last = Task { try await client.ask("Drain", id: 2) }
-                // It comes behind the goodbye.
+                // It follows the goodbye.
                 #expect(try await take(1, of: news) == ["2"])
                 let late = Task { try await client.ask("Connections") }
-                // A call that has begun goes on.
+                // An open call continues.
                 next.yield(1)
                 let second = try await parts.next()
                 #expect(second?.id == "1")
                 next.finish()
                 let end = try await parts.next()
                 #expect(end == nil)
-                // With that the last request is answered.
+                // This answers the last request.
                 hanging.cancel()
                 _ = try await last.value
                 #expect(try await late.value.id == "2")
@@ -585,7 +585,7 @@ import Testing
         }
     }
 
-    @Test func whatAServerCannotKeepComesAgain() async throws {
+    @Test func messagesThatAServerCannotKeepAreSentAgain() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             for turn in 0..<5 {
                 _ = try await client.ask("Overload")
@@ -639,7 +639,7 @@ import Testing
         rule.check(lines, session: "the client begins another session")
     }
 
-    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+    @Test(arguments: SessionRule.tolerated) func allowedFramesAreTolerated(rule: String) async throws {
         let lines = try await said(byServerBreaking: rule, quick)
         #expect(lines == ["the connection lives", "the client goes on with the session"])
     }
@@ -651,12 +651,13 @@ import Testing
         try await SessionPeer.withHostileServer(rule) { port in
             let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
             let client = SessionClient(to: endpoint, configuration: configuration)
-            // Nobody takes these, which are no messages. Asked for before it runs: the server does not wait with them.
+            // Nobody takes these malformed messages. They are requested before the client runs, because the server
+            // sends them at once.
             let blocked = client.pushes("interop.Peer/Block", of: RawMessage.self)
             defer { blocked.stop() }
             async let running: Void = client.run()
             let counting = rule == "credit-exceeded-by-response-part" ? Task { await hoardParts(client) } : nil
-            // The server closes the session when it has seen what the client does.
+            // The server closes the session after it has seen the client's reaction.
             for await _ in client.sessionEvents {}
             counting?.cancel()
             await counting?.value
@@ -685,7 +686,7 @@ import Testing
         return taken
     }
 
-    /// Has the server lose the connection, by a push, and returns when the client knows.
+    /// Makes the server lose the connection, by a push, and returns when the client knows.
     private func loseConnection(of client: SessionClient, by method: String = "Cut") async throws {
         var steps = client.events.makeAsyncIterator()
         try await client.push(SessionPeer.service + method, ChatMessage.chat(0))

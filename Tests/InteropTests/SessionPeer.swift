@@ -5,11 +5,11 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// The peer in Python that has sessions: Peers/README.md lists its commands and methods.
+/// The Python peer with sessions: Peers/README.md lists its commands and methods.
 enum SessionPeer {
     static let service = "interop.Peer/"
 
-    /// Runs its server, and a client with that.
+    /// Runs its server, and a client of it.
     static func withServer<Result>(
         _ options: [String] = [],
         configuration: SessionClientConfiguration = SessionClientConfiguration(),
@@ -32,7 +32,7 @@ enum SessionPeer {
         }
     }
 
-    /// Runs one of its client's scenarios, which must succeed.
+    /// Runs a scenario of its client, and requires success.
     static func runClient(_ scenario: String, port: UInt16, _ options: [String] = []) async throws {
         _ = try await Program(executable("session-peer"), ["client", "\(port)", scenario] + options).run()
     }
@@ -45,13 +45,13 @@ enum SessionPeer {
         return Set(lines(output).compactMap { $0.split(separator: " ").last.map(String.init) })
     }
 
-    /// What a server says to a client that breaks a rule, and what then becomes of the session.
+    /// The server's reaction to a client that breaks a rule, and the fate of the session.
     static func breakRule(_ rule: String, port: UInt16) async throws -> [String] {
         lines(try await Program(executable("hostile-peer"), ["\(port)", rule]).run())
     }
 
-    /// Runs a server that breaks a rule, and `body` with its port. Returns what a client said to the server, and what
-    /// the client did next. `body` is cancelled when the server has ended.
+    /// Runs a server that breaks a rule, and `body` with its port. Returns the client's goodbye and its next action.
+    /// `body` is cancelled when the server has ended.
     static func withHostileServer(
         _ rule: String,
         _ body: @escaping @Sendable (_ port: UInt16) async throws -> Void
@@ -81,7 +81,7 @@ enum SessionPeer {
         String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// The lines of a program that goes on, read on a thread that may block.
+    /// The lines of a running program, read on a thread that may block.
     private static func lines(of pipe: Pipe) -> AsyncStream<String> {
         let (lines, continuation) = AsyncStream.makeStream(of: String.self)
         let file = pipe.fileHandleForReading
@@ -116,7 +116,7 @@ func sessionError(_ body: () async throws -> some Any) async throws -> SessionEr
 }
 
 extension SessionClient {
-    /// Calls a method of the peer's.
+    /// Calls a method of the peer.
     nonisolated(nonsending) func ask(
         _ method: String,
         id: Int = 0,
@@ -135,7 +135,7 @@ extension SessionClient {
         try await push(SessionPeer.service + "Note", ChatMessage.chat(id, text))
     }
 
-    /// Has a method collect so many messages; its reply has their count as id, and the checksum of their ids as text.
+    /// Calls a method that collects messages. Its reply has their count as id, and the checksum of their ids as text.
     nonisolated(nonsending) func collect(_ count: Int, by method: String = "Collect") async throws -> ChatMessage {
         try await clientStream(
             SessionPeer.service + method,
@@ -146,7 +146,7 @@ extension SessionClient {
         }
     }
 
-    /// Sends so many messages, and takes those that come back meanwhile. Returns their ids.
+    /// Sends a number of messages, and takes the replies meanwhile. Returns their ids.
     nonisolated(nonsending) func converse(_ count: Int) async throws -> [String] {
         try await converse { writer in
             for number in 0..<count { try await writer.send(.chat(number, ChatMessage.padding(for: number))) }
@@ -157,7 +157,7 @@ extension SessionClient {
         }
     }
 
-    /// Calls a method of the peer's with messages both ways.
+    /// Calls a method of the peer with messages in both directions.
     nonisolated(nonsending) func converse<Result>(
         by method: String = "Converse",
         timeout: Duration? = nil,
@@ -183,10 +183,10 @@ extension SessionClient {
         stream(SessionPeer.service + "Count", ChatMessage.chat(count), of: ChatMessage.self)
     }
 
-    /// What the server's peer has recorded.
+    /// The records of the peer's server.
     nonisolated(nonsending) func report() async throws -> PeerReport { try PeerReport(try await ask("Report").text) }
 
-    /// The counts of the server's peer in this session.
+    /// The counts of the peer's server in this session.
     nonisolated(nonsending) func counts() async throws -> [String: Int] {
         var counts: [String: Int] = [:]
         for line in try await ask("Counts").text.split(separator: "\n") {
@@ -209,25 +209,25 @@ extension ChatMessage {
     static func padding(for number: Int) -> String { String(repeating: "Grüezi ", count: number % 50 * 3) }
 }
 
-/// The ids of so many messages.
+/// The ids of a number of messages.
 func chatIDs(_ count: Int) -> [String] { (0..<count).map(String.init) }
 
-/// Tells whether all ids came, once and in order.
+/// Returns whether all ids arrived, once and in order.
 func checksum(of ids: [String]) -> String {
     "\(ids.reduce(0) { sum, id in (sum * 31 + (Int(id) ?? 0) + 1) % 1_000_000_007 })"
 }
 
-/// What a peer's server has seen.
+/// The observations of a peer's server.
 struct PeerReport {
     /// The notes that were pushed, in the order in which they were handled.
     let notes: [String]
-    /// The echoes that were asked for.
+    /// The requested echoes.
     let requests: [String]
     /// The requests that were ended before they were answered.
     let ended: [String]
     /// Connections that it has cut.
     let cutCount: Int
-    /// Frames of this session that it has dropped, so that they come again.
+    /// The number of frames of this session that it has dropped, so that they are sent again.
     let droppedCount: Int
 
     init(_ text: String) throws {

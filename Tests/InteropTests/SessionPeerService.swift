@@ -2,7 +2,7 @@ import Lifeline
 import LifelineProtos
 import NIOConcurrencyHelpers
 
-/// The methods that the peer's client calls, as the peer's own server has them.
+/// The methods that the peer's client calls, like those of the peer's server.
 struct SessionPeerService: SessionService {
     let notes = Notes()
     let values = Notes()
@@ -11,9 +11,9 @@ struct SessionPeerService: SessionService {
     /// A request was ended before it was answered.
     let ended = Signal()
     let released = Signal()
-    /// The peer wants the server to shut down, while a handler runs that ends with the one that hangs.
+    /// The peer asks the server to shut down while a handler runs that ends with the hanging one.
     let drainWanted = Signal()
-    /// The peer wants its session to be forgotten, while a handler runs that does not return.
+    /// The peer asks the server to forget its session while a handler runs that does not return.
     let forgetWanted = Signal()
 
     var methods: [SessionMethod] { calls + waits + streams + pushes }
@@ -50,7 +50,7 @@ struct SessionPeerService: SessionService {
         ]
     }
 
-    /// Calls that wait for something, or have something go on.
+    /// Calls that wait for an event, or cause one.
     private var waits: [SessionMethod] {
         [
             .unary("interop.Peer/Hang") { (message: ChatMessage, _) in
@@ -126,7 +126,7 @@ struct SessionPeerService: SessionService {
                 forgetWanted.send()
                 await Signal().wait()
             },
-            // Some of those who push this send what is no message.
+            // Some clients push malformed messages.
             .push("interop.Peer/Block") { (_: RawMessage, _) in await Signal().wait() },
         ]
     }
@@ -140,7 +140,7 @@ struct SessionPeerService: SessionService {
     }
 }
 
-/// What several tasks note down.
+/// Collects records of several tasks.
 final class Notes: Sendable {
     private let values = NIOLockedValueBox<[String]>([])
     private let news = Signal()
@@ -152,13 +152,13 @@ final class Notes: Sendable {
         news.send()
     }
 
-    /// Waits until there are so many. One task at a time may wait.
+    /// Waits for a number of records. One task at a time may wait.
     func wait(for count: Int) async {
         while all.count < count, !Task.isCancelled { await news.wait() }
     }
 }
 
-/// Something that happens, and one task that waits for it at a time. Waiting ends when the task is cancelled, too.
+/// An event that one task at a time may wait for. Cancelling the task also ends the wait.
 struct Signal: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation

@@ -6,11 +6,11 @@ struct SessionRule: Sendable, CustomTestStringConvertible {
     let name: String
     /// Words of the goodbye that says which rule was broken; nil: there is no goodbye.
     let words: String?
-    /// Whether the goodbye may be missing: what is no frame ends the connection, mostly before the goodbye is written.
+    /// Whether the goodbye may be missing: malformed bytes end the connection, mostly before the goodbye is written.
     let mayLackGoodbye: Bool
     /// The code of the goodbye.
     let code: Int
-    /// The fate of the session, where that is not the usual end.
+    /// The fate of the session, if it is not the usual end.
     let session: String?
 
     init(
@@ -29,8 +29,7 @@ struct SessionRule: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// The limits of the side that is told of the rule. Some rules need a window that is smaller than the credit, the
-    /// others one that is larger.
+    /// The limits of the other side. Some rules need a window that is smaller than the credit, and others a larger one.
     var limits: SessionLimits {
         var limits = SessionLimits()
         if ["window-frames", "window-bytes", "message-larger-than-window"].contains(name) {
@@ -40,9 +39,9 @@ struct SessionRule: Sendable, CustomTestStringConvertible {
         return limits
     }
 
-    /// Checks what the peer has printed.
+    /// Checks the output of the peer.
     ///
-    /// - Parameter session: what usually becomes of the session; nil: there is none.
+    /// - Parameter session: the usual fate of the session; nil: there is none.
     func check(_ lines: [String], session: String?) {
         let goodbye = lines.first ?? ""
         if let words {
@@ -61,7 +60,7 @@ extension SessionRule {
     /// In place of a hello.
     static let openings = [
         SessionRule("first-frame-no-hello", "before the session was opened"),
-        // It is answered, and the connection is cut when no hello follows.
+        // The ping is answered, and the connection is cut if no hello follows.
         SessionRule("first-frame-a-ping", nil),
         SessionRule("hello-with-another-kind", "several kinds"),
         SessionRule("no-terms", "window takes no frame"),
@@ -135,7 +134,7 @@ extension SessionRule {
         SessionRule("ranges-too-many", "more than 1024 ranges"),
     ]
 
-    /// In a session, by a client. Our server asks nothing, so that no part of an answer can come.
+    /// In a session, by a client. Our server sends no requests, so no part of an answer can arrive.
     static let ofClients =
         ofBothSides + [
             SessionRule("second-hello", "opened twice"),
@@ -143,7 +142,7 @@ extension SessionRule {
             SessionRule("credit-exceeded-by-part", "than its credit allows"),
         ]
 
-    /// In a session, by a server. Our client handles no requests, so that their parts are late.
+    /// In a session, by a server. Our client handles no requests, so their parts are late.
     static let ofServers =
         ofBothSides + [
             SessionRule("second-hello", "only the other side may send"),
@@ -151,7 +150,7 @@ extension SessionRule {
             SessionRule("credit-exceeded-by-response-part", "than its credit allows"),
         ]
 
-    /// By a client that comes back.
+    /// By a client that resumes.
     static let resumptions = [
         SessionRule("processed-ahead", "ordinary frame 3 was acknowledged and never sent"),
         SessionRule("received-ahead", "ordinary frame 3 was acknowledged and never sent"),
@@ -182,12 +181,12 @@ extension SessionRule {
         SessionRule("welcome-metadata-entries", "more metadata"),
         SessionRule("welcome-metadata-bytes", "more metadata"),
         SessionRule("hello-for-welcome", "only the other side may send"),
-        // It looks like the beginning of a frame, of which the rest does not come.
+        // It looks like the beginning of a frame whose rest never arrives.
         SessionRule("http-for-welcome", nil),
         SessionRule("nothing-for-welcome", nil),
     ]
 
-    /// In place of a server's welcome for a client that comes back.
+    /// In place of a server's welcome for a client that resumes.
     static let returns = [
         SessionRule("http-for-second-welcome", nil, session: "the client goes on with the session"),
         SessionRule("nothing-for-second-welcome", nil, session: "the client goes on with the session"),
@@ -198,7 +197,7 @@ extension SessionRule {
         SessionRule("second-welcome-no-terms", "window takes no frame"),
     ]
 
-    /// Frames that seem to break a rule and do not, on both sides.
+    /// Frames from both sides that seem to break a rule, but do not.
     static let tolerated = [
         "empty-frame", "unknown-kinds", "kind-of-another-wire-type", "kind-beside-another-wire-type", "long-varints",
         "long-length", "fields-in-another-order", "unknown-fields", "late-frames", "unplaced-late-parts",
@@ -207,8 +206,8 @@ extension SessionRule {
         "cancel-before-request", "serial-again-after-cancel",
     ]
 
-    /// What `hostile-peer` takes for a broken rule, and we do not: of a name only its own bytes count, and 16 KiB are
-    /// within the limit.
+    /// `hostile-peer` regards this as a broken rule, but Lifeline does not: only the bytes of the name count, and 16
+    /// KiB are within the limit.
     private static let untested = ["hello-name-too-long"]
 
     static var allNames: Set<String> {

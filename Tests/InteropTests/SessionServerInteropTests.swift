@@ -4,7 +4,7 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// Our server of sessions with clients that were written from docs/session-protocol.md alone.
+/// Our session server with clients that were written only from docs/session-protocol.md.
 @Suite(.timeLimit(.minutes(3)), .serialized) struct SessionServerInteropTests {
     private func withServer(
         on port: UInt16 = 0,
@@ -35,11 +35,11 @@ import Testing
         }
     }
 
-    /// A scenario of the peer's client, and what the server's handlers see of it.
+    /// A scenario of the peer's client, and the server's observations.
     struct Scenario: Sendable, CustomTestStringConvertible {
         let name: String
         var notes: [String] = []
-        /// The echoes that were asked for; nil: any.
+        /// The requested echoes; nil: any.
         var requests: [String]?
 
         var testDescription: String { name }
@@ -71,7 +71,7 @@ import Testing
             try await SessionPeer.runClient(scenario.name, port: port)
             #expect(service.notes.all == scenario.notes)
             if let requests = scenario.requests { #expect(service.requests.all == requests) }
-            // Values that were replaced before they had come leave nothing but blanks.
+            // Values that were replaced before they arrived leave only blanks.
             if scenario.name == "blanks" { #expect(service.values.all == chatIDs(4)) }
         }
     }
@@ -90,17 +90,17 @@ import Testing
     func nothingIsLostDoubledOrReorderedByCuts(cutting: SessionClientInteropTests.Cutting) async throws {
         let service = SessionPeerService()
         try await withServer(service, limits: cutting.limits) { _, port in
-            // The client checks what came to it.
+            // The client checks the messages that it receives.
             try await SessionPeer.runClient("exchange", port: port, cutting.options + ["--count", "\(cutting.count)"])
             #expect(service.notes.all == chatIDs(cutting.count))
-            // The client asks four at a time.
+            // The client sends four requests at a time.
             #expect(
                 service.requests.all.compactMap(Int.init).sorted() == Array(0..<(cutting.count / 4))
             )
         }
     }
 
-    /// The server's own pushes wait for credit, and those of another method go on. Then the server ends the session.
+    /// The server's pushes wait for credit, and those of another method continue. Then the server ends the session.
     @Test func aPushThatNobodyTakesHoldsUpNoOthers() async throws {
         let (sessions, opened) = AsyncStream.makeStream(of: SessionServerEnd.self)
         try await withServer(whenOpened: { opened.yield($0) }) { _, port in
@@ -170,12 +170,12 @@ import Testing
     @Test(arguments: SessionRule.ofClients + SessionRule.resumptions)
     func aClientThatBreaksARuleIsToldWhich(rule: SessionRule) async throws {
         try await withServer(limits: rule.limits) { _, port in
-            // A client that returns with this cannot go on with its session.
+            // A client that reconnects with this cannot resume its session.
             rule.check(try await SessionPeer.breakRule(rule.name, port: port), session: "the session is gone")
         }
     }
 
-    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+    @Test(arguments: SessionRule.tolerated) func allowedFramesAreTolerated(rule: String) async throws {
         try await withServer { _, port in
             let lines = try await SessionPeer.breakRule(rule, port: port)
             #expect(lines == ["the connection lives", "the session lives"])

@@ -4,11 +4,12 @@ import LifelineProtos
 import LifelineTesting
 import Testing
 
-/// The page of a simulated story that has failed, in Chromium.
+/// The page of a failed simulated story, in Chromium.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct StoryPageInteropTests {
     private static let markup = "<img src=x onerror=\"document.title='injected'\"></script><b>bold</b>"
 
-    /// The pages of stories in which a client talks to a server, `lineCount` lines are noted, and then all fails.
+    /// The pages of stories in which a client talks to a server, `lineCount` lines are recorded, and then a check
+    /// fails.
     private func page(named name: String, lineCount: Int) async throws -> String {
         do {
             try await simulate(seeds: 1...1, name: name) { world in
@@ -74,7 +75,7 @@ import Testing
                     == "LIFELINE_SEED=1 LIFELINE_FAULTS=none swift test --filter storyPage"
             )
             #expect(try await page.evaluate("document.querySelectorAll('img, h1 b, #rows b').length") == 0)
-            // What has failed is shown first.
+            // The failure is shown first.
             #expect(try await text(in: page) == "fails: All is well, but for \(Self.markup)")
             #expect(try await colorCount(in: page) > 10)
 
@@ -171,7 +172,7 @@ import Testing
         )
     }
 
-    /// How many different colors the drawing has.
+    /// The number of colors in the drawing.
     private func colorCount(in page: BrowserPage) async throws -> Int {
         try await page.evaluate(
             """

@@ -6,7 +6,7 @@ import Logging
 import Synchronization
 import Testing
 
-/// OpenSSL's client at our server, and our client at OpenSSL's server.
+/// OpenSSL's client with our server, and our client with OpenSSL's server.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct TLSInteropTests {
     private let root: TestCertificate
     private let certificate: TestCertificate
@@ -156,7 +156,7 @@ import Testing
         let files = ["root.pem": try root.pem, "cert.pem": try certificate.pem, "key.pem": certificate.keyPEM]
         return try await withFiles(files) { [configuration] path in
             let folder = path("")
-            // What it says about the connection comes after the port.
+            // Its output about the connection follows the port.
             let command = """
                 cd '\(folder)' && openssl s_server -accept 127.0.0.1:0 -naccept 1 -cert cert.pem -key key.pem \
                 -CAfile root.pem \(arguments) 2>/dev/null </dev/null | sed -un 's/^ACCEPT.*://p'
@@ -204,7 +204,7 @@ import Testing
         #expect(error?.code == .tlsVersionUnsupported)
     }
 
-    /// Where TLS 1.3 tells it after the handshake, TLS 1.2 does within.
+    /// TLS 1.3 reports it after the handshake, TLS 1.2 during it.
     @Test(arguments: [true, false]) func ourCertificateIsRefusedOverTLS12(isShown: Bool) async throws {
         let stranger = try TestCertificate(issuedBy: .authority("Stranger"))
         let identity = TLSIdentity(certificateChain: .bytes(try stranger.pem), privateKey: .bytes(stranger.keyPEM))

@@ -6,9 +6,9 @@ import TokenStreamProtos
 
 @testable import TokenStreamClient
 
-/// Examples/token-stream, as its README runs it, on a free port and faster.
+/// Examples/token-stream, run as in its README, but on a free port and faster.
 @Suite(.timeLimit(.minutes(2))) struct TokenStreamTests {
-    /// 300 tokens, and no more than 20 messages over each connection.
+    /// 300 tokens, and at most 20 messages over each connection.
     @Test func aStoryIsWholeHoweverOftenItsConnectionIsCut() async throws {
         try await withStoryteller { endpoint in
             let whole = try await client("--to", endpoint)
@@ -37,7 +37,7 @@ import TokenStreamProtos
         }
     }
 
-    /// What the client says of a server that loses and repeats tokens, which no session can mend.
+    /// The client's output for a server that loses and repeats tokens, which no session can repair.
     @Test func aLostTokenFailsTheClient() async throws {
         try await withSessionServer(listeningOn: Endpoint("tcp://127.0.0.1:0"), services: [Forgetful()]) { server in
             let outcome = try await client("--to", "\(server.boundEndpoints[0])", "--tokens", "5", "--quiet")

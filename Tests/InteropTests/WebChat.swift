@@ -2,9 +2,9 @@ import Foundation
 import Lifeline
 import LifelineTestSupport
 
-/// Examples/web-chat, as its README runs it, on free ports.
+/// Examples/web-chat, run as in its README, on free ports.
 enum WebChat {
-    /// Where the room's server listens.
+    /// The endpoints of the room's server.
     struct Endpoints: Sendable {
         let webSocket: String
         let plain: String
@@ -44,7 +44,7 @@ enum WebChat {
         }
     }
 
-    /// Takes part over TCP, as any program would, from the room's greeting on.
+    /// Joins over TCP, like any program, and reads the room's greeting.
     static func joinPlainly(
         _ endpoints: Endpoints,
         _ body: (Connection<ChatMessage, ChatMessage>) async throws -> Void
@@ -61,7 +61,7 @@ enum WebChat {
 }
 
 extension BrowserPage {
-    /// Joins as a user does, and waits until the room hears the page.
+    /// Joins like a user, and waits until the room has the page.
     func join(as name: String) async throws {
         try await type(name, into: "#name")
         try await pressEnter()
@@ -83,7 +83,7 @@ extension BrowserPage {
         try await wait(until: "document.getElementById('text').value === ''")
     }
 
-    /// Waits until the last message is that of somebody, with this text.
+    /// Waits until the last message has this sender and this text.
     func waitUntilHearing(_ text: String, from sender: String) async throws {
         try await wait(
             until: """

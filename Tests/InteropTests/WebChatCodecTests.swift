@@ -6,9 +6,9 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// The page's own protobuf, in Chromium, on what Lifeline makes and takes.
+/// The page's protobuf code, in Chromium, with messages of Lifeline.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct WebChatCodecTests {
-    /// A message as the page sees it, with 64-bit numbers as text.
+    /// A message in the page's form, with 64-bit numbers as text.
     private struct Seen: Codable, Equatable {
         struct Time: Codable, Equatable {
             var seconds: String
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Messages of the fields that the page has.
+    /// Messages with the fields that the page has.
     private let messages: [ChatMessage] = [
         ChatMessage(),
         .with {
@@ -77,7 +77,7 @@ import Testing
         $0.position = -1
     }
 
-    /// Bytes that no encoder of ours makes, and that are a message all the same.
+    /// Valid messages that our encoders never make.
     private let unusual: [[UInt8]] = [
         // Numbers that are not packed, packed twice, and mixed.
         [0x38, 1, 0x3A, 2, 2, 3, 0x38, 4, 0x3A, 0],
@@ -100,7 +100,7 @@ import Testing
         [0x22] + [UInt8](repeating: 0xFF, count: 9) + [1], [0x80, 0x80, 0x80, 0x80, 0x10, 1],
         // Groups that do not end, that another one ends, or that have not begun.
         [0xA3, 6], [0xA3, 6, 0xAC, 6], [0xA4, 6],
-        // Text that is not UTF-8: cut, overlong, a surrogate, beyond Unicode.
+        // Text that is not UTF-8: truncated, overlong, a surrogate, beyond Unicode.
         [0x22, 1, 0xC3], [0x22, 2, 0xC0, 0x80], [0x22, 3, 0xED, 0xA0, 0x80], [0x22, 4, 0xF4, 0x90, 0x80, 0x80],
         // 1,000 groups in one another.
         [UInt8]((0..<1_000).map { _ in [0xA3, 6] }.joined()),
@@ -144,8 +144,8 @@ import Testing
         }
     }
 
-    /// Whatever Lifeline takes of damaged messages, the page reads in the same way. What it does not take, the page may
-    /// take, as it skips more.
+    /// If Lifeline accepts a damaged message, the page reads the same content. The page may accept more, because it
+    /// skips more fields.
     @Test func readsDamagedMessagesAsLifelineDoes() async throws {
         var random = SeededGenerator(seed: 5)
         let originals =
@@ -239,7 +239,7 @@ import Testing
 
     // MARK: -
 
-    /// What became of some bytes.
+    /// The result of decoding bytes.
     private struct Outcome: Decodable {
         let value: Seen?
         let error: String?

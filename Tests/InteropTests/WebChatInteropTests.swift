@@ -49,7 +49,7 @@ import Testing
             try await ada.waitUntilHearing("Hello, Ada. Who else is here?", from: "Grace")
             #expect(try await heard.next()?.from == "Grace")
 
-            // What looks like HTML stays text; only the room speaks as the system; a time that no date has is not
+            // Text that looks like HTML stays text; only the room sends as the system; a time beyond all dates is not
             // shown.
             let markup = "<img src=x onerror=\"document.title='injected'\"><b>bold</b>"
             try await program.send(
@@ -110,8 +110,8 @@ import Testing
             try await Browser.run { browser in
                 let endpoint = "ws://127.0.0.1:\(port)/chat"
                 let page = try await browser.open("\(origin)/?server=\(endpoint)")
-                // A hundred times as fast, with a record of the times; but what bounds an attempt (10 s) stays as it
-                // is, for a busy machine may need it.
+                // The clock runs a hundred times as fast, and records the times. The timeout of an attempt (10 s)
+                // stays, because a busy machine may need it.
                 try await page.run(
                     """
                     const original = setTimeout;
@@ -125,7 +125,7 @@ import Testing
                 try await page.type("Ada", into: "#name")
                 try await page.pressEnter()
                 try await page.wait(until: "!document.getElementById('reconnect').hidden")
-                // Those of 10 s bound the attempts, and the test itself waits for moments.
+                // Timers of 10 s are timeouts of attempts. The test itself waits only briefly.
                 let delays: [Double] = try await page.evaluate(
                     "delays.filter((delay) => delay > 100 && delay !== 10_000)"
                 )
@@ -160,7 +160,7 @@ import Testing
             try await withServer(
                 listeningOn: Endpoint("ws://127.0.0.1:0/chat"),
                 configuration: configuration,
-                // That the page gives the connection up is what the test is for.
+                // The page giving up the connection is the purpose of the test.
                 logger: Logger(label: "hostile") { _ in SwiftLogNoOpLogHandler() },
                 receiving: WebSocketMessage.self,
                 sending: WebSocketMessage.self
@@ -237,10 +237,10 @@ import Testing
         }
     }
 
-    /// What is within the limit as it comes may be over it as it is passed on. That is its speaker's end, not its
-    /// listeners'.
+    /// A message within the limit may exceed it when it is encoded again. This ends the connection of its sender, not
+    /// of the listeners.
     @Test func aMessageThatGrowsEndsItsSpeaker() async throws {
-        // A number that is to be packed and is not takes a byte more when it is: field 7, then text as field 4.
+        // A single unpacked number takes one byte more when it is packed: field 7, then text as field 4.
         var bytes: [UInt8] = [0x38, 0x05, 0x22]
         let length = Room.limit - bytes.count - 3
         bytes += [UInt8(length & 0x7F) | 0x80, UInt8(length >> 7 & 0x7F) | 0x80, UInt8(length >> 14)]
@@ -271,10 +271,10 @@ import Testing
         static let limit = 64 << 10
     }
 
-    /// More than all buffers on the way can hold: 48 MB.
+    /// More than all buffers in between can hold: 48 MB.
     private static let speechCount = 800
 
-    /// Speaks, and listens: each message is said when the one before was heard, however little others read.
+    /// Sends and receives: each message is sent after the previous one came back, however little others read.
     private func speakAndListen(in room: WebChat.Endpoints) async throws {
         let text = String(repeating: "x", count: 60_000)
         try await WebChat.joinPlainly(room) { listener in

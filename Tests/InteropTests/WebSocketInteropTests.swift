@@ -57,7 +57,7 @@ import Testing
         #expect(echoed == messages)
     }
 
-    /// Sends all, and takes as many.
+    /// Sends all messages, and receives as many.
     private func echoes(
         of messages: [WebSocketMessage],
         on connection: Connection<WebSocketMessage, WebSocketMessage>
@@ -93,7 +93,7 @@ import Testing
         ) { _ in }
     }
 
-    /// `configuration` has what the server asks for, and whom to trust.
+    /// `configuration` has the server's requirements and the trusted roots.
     private func withEchoServer<Result>(
         _ scheme: String,
         _ body: (_ endpoint: Endpoint, _ configuration: ConnectionConfiguration) async throws -> Result
@@ -198,7 +198,7 @@ extension ChatMessage {
     }
 }
 
-/// A certificate for `localhost` and an authority that vouches for it, in files that live as long as this does.
+/// A certificate for `localhost` and its authority, in files that exist as long as this object.
 private final class CertificateFiles: Sendable {
     let server: ServerConfiguration
     private let folder: URL

@@ -7,15 +7,15 @@ import LifelineWellKnownTypes
 import Logging
 import Synchronization
 
-/// The client that is killed. It pushes and calls until it is told how many messages there are to be, and there are so
-/// many; then it waits until all are processed, and says that it is done. It ends with its input.
+/// The client that is killed. It pushes and calls until it has sent the number of messages that it is told. Then it
+/// waits until all are processed, and reports that it is done. It ends with its input.
 struct KillClient: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "client", shouldDisplay: false)
 
     @Option var folder: String
     @Option(help: "How many clients there were before.") var number: Int
 
-    /// Each has one message under way, so that those of a method have an order.
+    /// Each method has one message under way, so that its messages have an order.
     static let pushMethods = (0..<16).map { "kill.Push/\($0)" }
     static let callMethods = (0..<16).map { "kill.Call/\($0)" }
     /// The numbers of a method's messages are above those of the client before.
@@ -32,7 +32,7 @@ struct KillClient: AsyncParsableCommand {
         configuration.client.backoff.cap = .milliseconds(20)
         configuration.client.backoff.maximumAttempts = nil
         configuration.maximumPause = .milliseconds(20)
-        // Whoever waits for this program ends it when nothing moves any more.
+        // The parent process ends this program when there is no more progress.
         configuration.closeTimeout = .seconds(3600)
         let record = try LineRecord(at: files.record)
         let goal = Goal()
@@ -54,12 +54,12 @@ struct KillClient: AsyncParsableCommand {
         try await work.value
     }
 
-    /// How many messages are to be stored; 0: it is not known yet.
+    /// The number of messages to store; 0: not known yet.
     private final class Goal: Sendable {
         let count = Atomic(0)
     }
 
-    /// Pushes, or calls where the method is one that replies.
+    /// Pushes a message, or calls the method if it replies.
     private static func send(
         _ method: String,
         behind number: Int,
@@ -86,7 +86,7 @@ struct KillClient: AsyncParsableCommand {
 }
 
 extension Logger {
-    /// Says nothing of connections and sessions that are lost, as the processes are killed.
+    /// Does not log lost connections and sessions, because the processes are killed.
     static var quiet: Logger {
         var logger = Logger(label: "kills") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error

@@ -5,8 +5,8 @@ import Foundation
 import LifelineStore
 import LifelineTestSupport
 
-/// Kills a client and a server again and again while durable messages go from one to the other, and reads in the
-/// server's database what became of them.
+/// Kills a client and a server again and again while they exchange durable messages, and checks the messages in the
+/// server's database.
 @main struct KillProof: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/kills",
@@ -71,14 +71,14 @@ import LifelineTestSupport
     }
 }
 
-/// Where client and server meet, and what they keep.
+/// The endpoint of the server, and the files of both.
 struct KillFiles {
     let folder: String
 
     var endpoint: String { "unix://\(folder)/socket" }
     var clientStore: String { folder + "/client.sqlite" }
     var serverStore: String { folder + "/server.sqlite" }
-    /// What the client was told is stored, a line each.
+    /// The messages that were stored according to the client, one in a line.
     var record: String { folder + "/stored" }
 }
 
@@ -90,7 +90,7 @@ struct KillRun {
     let seed: UInt64
     let losesPower: Bool
 
-    /// After which time it is given up: far longer than the slowest disk takes.
+    /// The time after which the run is given up: far longer than the slowest disk needs.
     private static let patience = Duration.seconds(120)
 
     /// Returns how many writes were lost.
@@ -99,7 +99,7 @@ struct KillRun {
         var lostWriteCount = 0
         var (server, client) = (try server(), try client(0))
         for kill in 1...max(killCount, 1) where killCount > 0 {
-            // Some come before a process has done anything.
+            // Some kills come before a process has done anything.
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...400, using: &random)))
             let which = Int.random(in: 0..<3, using: &random)
             if which != 0 { lostWriteCount += try await self.kill(client, files.clientStore, &random) }
@@ -128,7 +128,7 @@ struct KillRun {
         try LineProgram(product: "KillProof", ["server", "--folder", files.folder])
     }
 
-    /// - Parameter number: how many there were before.
+    /// - Parameter number: the number of earlier kills.
     private func client(_ number: Int) throws -> LineProgram {
         try LineProgram(product: "KillProof", ["client", "--folder", files.folder, "--number", "\(number)"])
     }

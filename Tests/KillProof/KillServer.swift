@@ -7,7 +7,7 @@ import LifelineStore
 import LifelineWellKnownTypes
 import Logging
 
-/// The server that is killed. Its handlers write what they get to its database. It ends with its input.
+/// The server that is killed. Its handlers write the messages to its database. It ends with its input.
 struct KillServer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "server", shouldDisplay: false)
 

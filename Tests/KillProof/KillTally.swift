@@ -3,15 +3,15 @@ import Foundation
 import GRDB
 import LifelineStore
 
-/// What became of the messages.
+/// The fate of the messages.
 struct KillTally {
-    /// Those that the client was told are stored, or were answered.
+    /// The messages that were stored or answered according to the client.
     private(set) var storedCount = 0
     private(set) var processedCount = 0
     private(set) var lost: [String] = []
     private(set) var doubled: [String] = []
     private(set) var reordered: [String] = []
-    /// Messages that are left in the client's store.
+    /// Messages that remain in the client's store.
     private(set) var leftCount = 0
 
     init(of files: KillFiles) async throws {

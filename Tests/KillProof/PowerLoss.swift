@@ -3,10 +3,10 @@ import FaultSupport
 import Foundation
 import LifelineTestSupport
 
-/// Plays losses of power for the databases of killed processes.
+/// Simulates losses of power for the databases of killed processes.
 ///
-/// Tests/PowerLoss/power_loss.c records what they write and have not synchronized. A loss keeps each of these writes, or
-/// loses it, or keeps the first sectors of it, whatever becomes of those before it: so a disk may reorder them.
+/// Tests/PowerLoss/power_loss.c records their writes that are not synchronized. A power loss keeps or loses each of
+/// these writes, or keeps its first sectors, independently of earlier writes: a disk may reorder them.
 enum PowerLoss {
     private static let sectorByteCount = 512
 
@@ -16,7 +16,7 @@ enum PowerLoss {
         case synced
     }
 
-    /// Has processes that are started from now on recorded.
+    /// Records processes that are started from now on.
     static func record(in folder: String, with library: String) throws {
         guard access(library, R_OK) == 0 else {
             throw FaultFailure("\(library) is missing. Run scripts/kills, which builds it.")
@@ -25,9 +25,10 @@ enum PowerLoss {
         setenv("LD_PRELOAD", library, 1)
     }
 
-    /// The power is lost for a database whose process was killed. Returns how many writes were lost, or a part of each.
+    /// Simulates a loss of power for a database whose process was killed. Returns how many writes were lost at least in
+    /// part.
     static func strike(_ database: String, using random: inout SeededGenerator) throws -> Int {
-        // It is made anew when the database is opened.
+        // It is created again when the database is opened.
         unlink(database + "-shm")
         return try ["", "-wal", "-journal"].reduce(0) { try $0 + strikeFile(database + $1, using: &random) }
     }
@@ -36,7 +37,7 @@ enum PowerLoss {
         let records = try self.records(path + ".unsynced")
         let syncedEnd = (records.lastIndex { if case .synced = $0 { true } else { false } }).map { $0 + 1 } ?? 0
         guard var content = bytes(of: path + ".durable") ?? (syncedEnd > 0 ? [] : nil) else {
-            // It was never synchronized, and so is not there.
+            // It was never synchronized, so it does not exist.
             unlink(path)
             unlink(path + ".unsynced")
             return 0
@@ -85,7 +86,7 @@ enum PowerLoss {
         func number(_ index: Int) -> Int {
             (0..<8).reduce(0) { $0 | Int(bytes[position + 8 * index + $1]) << (8 * $1) }
         }
-        // The last one may be cut off, as its process was killed: that write was not made.
+        // The last record may be truncated, because its process was killed. That write was not made.
         while position + 24 <= bytes.count {
             let (kind, offset, length) = (number(0), number(1), number(2))
             position += 24

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KillProof
 
-/// What `scripts/kills` runs, with a few kills.
+/// Runs the program of `scripts/kills` with a few kills.
 @Suite(.timeLimit(.minutes(5))) struct KillTests {
     @Test func nothingIsLostDoubledOrReordered() async throws {
         let outcome = try await Program.product("KillProof", ["--messages", "2000", "--kills", "12"]).outcome()

@@ -6,11 +6,11 @@ import LifelineTestSupport
 import SampleServices
 import Testing
 
-/// How `lifeline call` ends when it cannot do what it should: its exit codes, and what it says.
+/// How `lifeline call` fails: its exit codes and messages.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct CallFailureTests {
     /// A method of each kind.
     private static let methods = ["Echo", "Watch", "SayAll", "Talk", "Report"]
-    /// For servers that do not describe themselves, and for none at all.
+    /// For servers without reflection, and for no server at all.
     private static let schema = ["--proto", "\(protos)/sample/room/v1/room.proto", "-I", protos]
     private static let protos = URL(filePath: #filePath).appending(path: "../../../Protos").standardized.path
 
@@ -60,7 +60,7 @@ import Testing
         #expect(outcome.errorText.split(separator: "\n").count == 1)
     }
 
-    /// What answers is no server of sessions, and is not asked again.
+    /// The other end is not a session server, and is not tried again.
     @Test func anotherServerIs76() async throws {
         let listener = try await RawSocket.listen()
         async let outcome = call("tcp://127.0.0.1:\(listener.port)", "Echo", "--quiet")
@@ -73,7 +73,7 @@ import Testing
         try peer.reset()
     }
 
-    /// It has 10 s to welcome the session.
+    /// The server has 10 s to send the welcome.
     @Test func aServerThatSaysNothingIs69() async throws {
         let listener = try await RawSocket.listen()
         let endpoint = "tcp://127.0.0.1:\(listener.port)"
@@ -84,7 +84,7 @@ import Testing
 
     @Test(arguments: methods)
     func aDeadlineIs75(method: String) async throws {
-        // It accepts, and says nothing.
+        // The server accepts, and sends nothing.
         let listener = try await RawSocket.listen()
         let outcome = try await call("tcp://127.0.0.1:\(listener.port)", method, "--timeout", "0.1")
         #expect(outcome.status == 75, "\(outcome.errorText)")
@@ -133,7 +133,7 @@ import Testing
 
     /// The server has begun to handle it when it dies, and the next one does not know the session.
     @Test(arguments: methods)
-    func whatMustNotBeDoneTwiceIs74(method: String) async throws {
+    func callsInDoubtExitWith74(method: String) async throws {
         let begun = AsyncStream.makeStream(of: Void.self)
         let hanging = TestRoom {
             begun.continuation.yield()
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// A server that is there, and says nothing any more, holds no interrupted command up.
+    /// A server that no longer answers does not hold up an interrupted command.
     @Test(arguments: ["Watch", "Talk"])
     func anInterruptEndsACallOfAStoppedServer(method: String) async throws {
         let (server, endpoint) = try await RunningCommand.serve()
@@ -172,7 +172,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// The calls before a request that is none are made, and their replies are printed.
+    /// The calls before a malformed request are made, and their replies are printed.
     @Test(arguments: ["1", "16"])
     func theRequestsBeforeABadOneAreAnswered(concurrency: String) async throws {
         let (server, endpoint) = try await RunningCommand.serve()
@@ -259,7 +259,7 @@ import Testing
         #expect(outcome.errorText.hasPrefix("lifeline: Cannot open /: "))
     }
 
-    /// A line that has room in part is none, and an echo that cannot be recorded has not happened.
+    /// A partly written line does not count, and an echo that cannot be recorded is not answered.
     @Test func aRecordThatIsCutShortHasWholeLines() async throws {
         try await withTemporaryPath("record") { path in
             let (server, endpoint) = try await RunningCommand.serve(
@@ -281,7 +281,7 @@ import Testing
         }
     }
 
-    /// The requests before one that is wrong are sent, and answered.
+    /// The requests before a wrong one are sent, and answered.
     @Test(arguments: [("Talk", #""text":"one""#), ("SayAll", #""count":1"#)])
     func aWrongRequestEndsAStreamInOrder(method: String, reply: String) async throws {
         let (server, endpoint) = try await RunningCommand.serve()
@@ -326,7 +326,7 @@ private func withRoom(
     }
 }
 
-/// A room which does what a test wants before it answers.
+/// A room that runs a test's code before it answers.
 private struct TestRoom: Sample_Room_V1_RoomHandler {
     var handle: @Sendable () async throws -> Void = {}
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LifelineCLI
 
-/// How long calls took.
+/// The durations of calls.
 @Suite struct CallTallyTests {
     @Test func aPercentileIsOffByThreePercentAtMost() {
         var histogram = LatencyHistogram()

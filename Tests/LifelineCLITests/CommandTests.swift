@@ -6,7 +6,7 @@ import Testing
 
 typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
-/// The `lifeline` command as a script uses it: standard streams and exit codes.
+/// The `lifeline` command in scripts: standard streams and exit codes.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct CommandTests {
     private func lifeline(_ arguments: String..., input: Data = Data()) async throws -> Program.Outcome {
         try await Program.product("lifeline", arguments).outcome(input: input)
@@ -20,7 +20,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         return stream
     }
 
-    // MARK: What arrives
+    // MARK: Received messages
 
     @Test(arguments: [
         ("json", #"{"from":"Ada","text":"Grüezi"}"# + "\n"), ("text", "from: \"Ada\"\ntext: \"Grüezi\"\n---\n"),

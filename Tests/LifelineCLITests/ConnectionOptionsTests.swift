@@ -5,7 +5,7 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// The options of `lifeline send` and `lifeline receive` beside those of the messages' types.
+/// The options of `lifeline send` and `lifeline receive`, except those for message types.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct ConnectionOptionsTests {
     private static let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
 
@@ -298,7 +298,7 @@ import Testing
 
     // MARK: Terminals
 
-    /// - Returns: what is shown on a terminal.
+    /// - Returns: the text on a terminal.
     private func shown(_ variables: String, _ arguments: [String]) async throws -> (status: Int32, text: String) {
         let lifeline = try Program.product("lifeline", []).path
         let command = (["env", "TERM=xterm"] + [variables, lifeline] + arguments).joined(separator: " ")

@@ -2,7 +2,7 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// `lifeline decode` and `lifeline encode`, with a schema that the command does not have compiled in.
+/// `lifeline decode` and `lifeline encode`, with a schema that is not compiled into the command.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct DecodeCommandTests {
     private static let schema = """
         syntax = "proto3";
@@ -251,7 +251,7 @@ import Testing
         }
     }
 
-    @Test func whatStandsBehindTheLastMessageIsNotRead() async throws {
+    @Test func bytesBehindTheLastMessageAreNotRead() async throws {
         try await withFiles { files in
             let stream = Self.stream + [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
             let outcome = try await lifeline(["decode", "--count", "3"] + files.sample, stream)
@@ -260,7 +260,7 @@ import Testing
         }
     }
 
-    /// The advice for programs is left out, and nothing else, whatever the schema's names are.
+    /// Only the advice for programs is left out, whatever names the schema has.
     @Test func namesWithOptionsAreTold() async throws {
         try await withFiles { files in
             let schema = "syntax = \"proto3\"; package acme; message PollOptions { uint32 id = 1; }"
@@ -288,7 +288,7 @@ import Testing
         }
     }
 
-    /// What is printed may go to a terminal.
+    /// The output may go to a terminal.
     @Test func aTerminalGetsNoControlCharacters() async throws {
         try await withFiles { files in
             let stream = "\(files.folder)/samples.binpb"

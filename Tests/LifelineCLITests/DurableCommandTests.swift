@@ -44,8 +44,8 @@ import Testing
             #expect(!command.errorText.contains("in doubt: {"))
             #expect(try replied(command).sorted() == Array(1...6_000))
 
-            // The client is killed, and what it had under way is answered to the next one. A kill may come just as
-            // nothing is under way: so there are some.
+            // The client is killed, and the next one gets the replies to its open calls. A kill may hit a moment
+            // without open calls, so there are several.
             var before: [Int] = []
             var lateCount = 0
             for round in 1...4 {
@@ -76,7 +76,7 @@ import Testing
     @Test func aStoreThatCannotBeUsedIsToldOf() async throws {
         try await withTemporaryPath("durable") { path in
             let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--store", path)
-            // A server's is no client's, and this one is open.
+            // The file belongs to a server, and is in use.
             let outcome = try await call(endpoint, "Echo", "--durable", path)
             #expect(outcome.status == 74 && outcome.errorText.contains("inUse"), "\(outcome.errorText)")
             let watch = try await call(endpoint, "Watch", "--durable", path + ".calls")

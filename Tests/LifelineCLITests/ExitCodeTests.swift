@@ -2,11 +2,11 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// Exit codes that no other suite of the command's comes by.
+/// Exit codes that no other suite of the command tests.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct ExitCodeTests {
     private static let noIdentity = "--certificate /dev/null --key /dev/null"
 
-    /// Runs a line of a shell, in which `lifeline` is the command.
+    /// Runs a shell line, in which `lifeline` is the command.
     private func run(_ line: String, _ arguments: [String] = []) async throws -> Program.Outcome {
         let script = line.replacing("lifeline ", with: "\"$0\" ")
         let lifeline = try Program.product("lifeline", []).path
@@ -68,7 +68,7 @@ import Testing
         #expect(relay.errorText.split(separator: "\n").count == 3, "it is told once: \(relay.errorText)")
     }
 
-    /// The first signal begins to drain, for which a call is waited for.
+    /// The first signal starts the drain, which waits for a call.
     @Test func signalsEndServersAndCalls() async throws {
         let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--drain", "60")
         let calls = try [1, 2].map { _ in

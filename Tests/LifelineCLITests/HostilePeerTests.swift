@@ -4,9 +4,9 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// A receiver that anybody can connect to: what one peer sends never harms it, nor the other peers.
+/// A receiver that anyone can connect to: no peer can harm it or the other peers.
 @Suite(.timeLimit(.minutes(5))) struct HostilePeerTests {
-    /// Prefixes that are refused or waited for, frames that hold no ChatMessage, and what other decoders choke on.
+    /// Prefixes that are refused or incomplete, frames without a ChatMessage, and input that breaks other decoders.
     private static let vectors: [[UInt8]] = [
         [0x80, 0x80, 0x80], [0x80, 0x80, 0x80, 0x80], [0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
         [0xFF, 0xFF, 0xFF, 0xFF, 0x0F], [0xFF, 0xFF, 0xFF, 0xFF, 0x1F], [0xFF, 0xFF, 0xFF, 0x01], [0x05, 0x0A],
@@ -19,8 +19,8 @@ import Testing
         var random = SeededGenerator(seed: 20_260_000)
         let good = try ChatMessage.with { $0.text = "good" }.withDelimitedBytes { [UInt8]($0) }
         let randomCount = 10_000
-        // A steady connection sends one good message after each attack; the receiver ends when it has had so many.
-        // What an attack itself gets through as a message is printed too, so that the limit may come earlier.
+        // A steady connection sends one good message after each attack, and the receiver ends after that many. A valid
+        // message in an attack is printed, too, so the limit may be reached earlier.
         let attackCount = Self.vectors.count + randomCount
         let output = try await receive(options: chatSchema, count: attackCount, format: "delimited") { endpoint in
             let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
@@ -37,14 +37,14 @@ import Testing
                     try await steady.write(good)
                 }
             } catch is RawSocket.Failure {
-                // The limit has come, and the receiver has gone.
+                // The limit was reached, and the receiver has ended.
             }
         }
         let goodCount = output.count / good.count
         #expect(goodCount > attackCount / 2, "most of what arrived is from the steady connection")
     }
 
-    /// With 40 descriptors, of which it needs some itself. More clients than that wait in the kernel.
+    /// It has 40 descriptors, and needs some itself. Further clients wait in the kernel.
     @Test func aReceiverServesOnAfterItHasRunOutOfDescriptors() async throws {
         let command = "exec 3>&1; ulimit -n 40; \"$0\" receive --on tcp://127.0.0.1:0 --count 1 2>&3 3>&- >/dev/null"
         let lifeline = try Program.product("lifeline", []).path
@@ -57,7 +57,7 @@ import Testing
             clients = []
             let client = try await RawSocket.connect(toPort: port)
             try await client.write(good)
-            // The command ends when it has the message.
+            // The command ends after the message.
             _ = try? await client.read()
         }
     }

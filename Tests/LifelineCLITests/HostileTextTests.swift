@@ -12,12 +12,12 @@ import Testing
 
 @testable import LifelineCLI
 
-/// What a peer says reaches the terminal as letters only, and what it counts ends nobody.
+/// Text of a peer reaches the terminal only as printable characters, and its numbers crash nothing.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct HostileTextTests {
     private static let evil = "x\u{1b}[2J\u{9b}\u{202e}\u{2028}"
     private static let escaped = #"x\u{1b}[2J\u{9b}\u{202e}\u{2028}"#
 
-    /// Two tables, as messages know nothing of connections.
+    /// There are two tables, because messages do not depend on connections.
     @Test func textFormatEscapesWhatLinesDo() {
         for scalar in (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init)
         where scalar != "\"" && scalar != "\\"
@@ -54,7 +54,7 @@ import Testing
             .with { ($0.method.number, $0.method.name) = (1, Self.evil) },
             .with { $0.push.method = 1 },
         ]
-        // The server says nothing to a client before its welcome, and drops what comes before.
+        // Before its welcome, the server sends nothing to a client, and drops its frames.
         try await client.write(try frames[0].withDelimitedBytes { Array($0) })
         _ = try await client.readSome(1)
         for frame in frames[1...] { try await client.write(try frame.withDelimitedBytes { Array($0) }) }
@@ -63,7 +63,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// What a handler says, and a refusal, come from the server.
+    /// The text of a handler and a refusal come from the server.
     @Test func textsOfTheServerAreEscaped() async throws {
         var configuration = SessionServerConfiguration()
         configuration.authenticate = { candidate in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// Lines of the command have the names of methods in them.
+    /// Lines of the command contain method names.
     @Test func describedNamesAreNames() async throws {
         #expect(stepLine(Self.evil) == "lifeline: \(Self.escaped)")
         for name in ["p.Room/\(Self.evil)", "p..Room/Echo", "p.Room/Echo/Echo"] {
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// A room that says what harms a terminal, and counts as it likes.
+    /// A room that sends harmful text and arbitrary numbers.
     private struct HostileRoom: Sample_Room_V1_RoomHandler {
         func echo(
             _ request: Sample_Room_V1_EchoRequest,

@@ -8,15 +8,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LineQueueTests {
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test func whatHasRoomWaits() {
+    @Test func linesThatFitWait() {
         var queue = LineQueue(capacity: 8)
         for line in ["one\n", "two\n"] { queue.append(line) }
         #expect(text(queue.take()) == "one\ntwo\n")
         #expect(queue.take().isEmpty)
     }
 
-    /// The count stands where the lines would have, and none comes before it that was said later.
-    @Test func whatHasNoRoomIsCounted() {
+    /// The count is in the place of the lines, and no later line comes before it.
+    @Test func linesThatDoNotFitAreCounted() {
         var queue = LineQueue(capacity: 8)
         for line in ["one\n", "three\n", "2\n"] { queue.append(line) }
         #expect(text(queue.take()) == "one\nlifeline: 2 lines were left out here, as standard error was not read\n")
@@ -26,7 +26,7 @@ import Testing
         #expect(text(queue.take()) == "next\n")
     }
 
-    /// Writers go on, whatever the reader does; and it gets everything but what is counted, in order.
+    /// Writers continue, whatever the reader does. The reader gets all lines except the counted ones, in order.
     @Test func writersDoNotWait() async throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)

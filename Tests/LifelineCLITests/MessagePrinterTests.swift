@@ -7,7 +7,7 @@ import Testing
 
 @testable import LifelineCLI
 
-/// Several connections print through one printer. The output may take nothing for a while.
+/// Several connections print through one printer. The output may block for a while.
 @Suite(.timeLimit(.minutes(1))) struct MessagePrinterTests {
     private final class Count: Sendable {
         let value = Atomic(0)
@@ -16,7 +16,7 @@ import Testing
     private static let messageLength = 1000
     private static let frameLength = 2 + messageLength
 
-    /// A message that says where it belongs.
+    /// A message that names its connection and its number.
     private static func message(_ number: Int, of connection: UInt8) -> RawMessage {
         let head = [connection, UInt8(number >> 8), UInt8(number & 0xFF)]
         return RawMessage(bytes: head + [UInt8](repeating: 0x20, count: messageLength - head.count))
@@ -26,7 +26,7 @@ import Testing
         numbers.map { message($0, of: connection) }
     }
 
-    /// The numbers that a connection's messages have in what was printed.
+    /// The numbers of a connection's messages in the output.
     private static func numbers(of connection: UInt8, in output: [UInt8]) -> [Int] {
         stride(from: 0, to: output.count, by: frameLength).compactMap { start in
             let head = Array(output[(start + 2)..<(start + 5)])
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Batches of more than is written at once.
+    /// Batches that are larger than one write.
     @Test func messagesOfTwoConnectionsStayWholeAndInOrder() async throws {
         try await withTemporaryPath("messages") { path in
             let limit = 1500
@@ -67,7 +67,7 @@ import Testing
                         }
                     }
                 }
-                // It is done when the last message is written, whichever connection's that is.
+                // The printer is done when the last message of all connections is written.
                 let interruption = await Interruption()
                 try await printer.commandEnd.wait(or: interruption, within: nil)
                 #expect(FileManager.default.contents(atPath: path)?.count == limit * Self.frameLength)
@@ -80,11 +80,12 @@ import Testing
         }
     }
 
-    /// A connection's batch is taken when the output has taken the one before it, but for what a pipe holds.
+    /// A connection's batch is taken when the output has taken the previous one, except for the bytes that a pipe
+    /// holds.
     @Test func aPipeThatIsFullHoldsConnectionsUp() async throws {
         try await withTemporaryPath("pipe") { pipe in
             #expect(mkfifo(pipe, 0o600) == 0)
-            // Open at both ends, so that opening it waits for nobody.
+            // Open at both ends, so that opening it does not block.
             let descriptor = open(pipe, O_RDWR)
             let reader = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
             let printer = try printer(to: pipe, limit: nil)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import LifelineCLI
 
-/// Text that is cut into messages.
+/// Text that is split into messages.
 @Suite struct MessageSplitterTests {
-    /// The pieces of `text`, which comes in chunks of `length` bytes.
+    /// The messages in `text`, which arrives in chunks of `length` bytes.
     private func pieces(
         _ form: TextForm,
         _ text: String,
@@ -48,7 +48,7 @@ import Testing
         try expect(.json, "1{}2\"a\"3[]", [("1", 1), ("{}", 1), ("2", 1), ("\"a\"", 1), ("3", 1), ("[]", 1)])
     }
 
-    @Test func whatIsNoJSONIsLeftToTheParser() throws {
+    @Test func malformedJSONIsLeftToTheParser() throws {
         try expect(.json, "}{}", [("}", 1), ("{}", 1)])
         try expect(.json, "a}b {}", [("a}b", 1), ("{}", 1)])
         try expect(.json, "{\"a\": 1", [("{\"a\": 1", 1)])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LifelineCLI
 
-/// What `lifeline monitor` prints.
+/// The output of `lifeline monitor`.
 @Suite struct PathLineTests {
     private static let name = "e\"\\\u{1b}[2J\u{9b}0"
 

@@ -17,7 +17,7 @@ import Testing
                 let part = count / (deaths + 1)
                 let range = (death * part)..<(death == deaths ? count : (death + 1) * part)
                 async let feeding: Void = sender.feed(range)
-                // Killed in the middle of it; the last one lives.
+                // The receivers are killed while they receive; the last one lives.
                 let isLast = death == deaths
                 try await receiver.waitForOutput(isLast ? 1 : part / 8, from: sender)
                 if isLast {
@@ -35,12 +35,13 @@ import Testing
             let lines = sender.errorText.split(separator: "\n")
             let ends = lines.count { $0.contains("lost the connection: ") || $0.contains(" ended the connection") }
             #expect(ends == deaths)
-            // The first receiver may not have listened yet.
+            // The first receiver may not listen yet.
             #expect(lines.count { $0.hasPrefix("lifeline: connected to 127.0.0.1:") } >= deaths)
             let summary = try #require(lines.last)
             #expect(summary.contains("sent \(count) messages") && summary.contains("3 connections were lost"))
             let undelivered = try #require(summary.firstMatch(of: /of which (\d+) did not arrive/)).output.1
-            // Nothing comes twice or out of order. What is missing and not counted had reached a receiver that died.
+            // No message arrives twice or out of order. Missing messages that are not counted had reached a killed
+            // receiver.
             #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
             #expect(numbers.last == count - 1)
             #expect(try numbers.count + #require(Int(undelivered)) <= count)
@@ -62,14 +63,14 @@ import Testing
         #expect(lines.last == "lifeline: 127.0.0.1:\(port) refused the connection. \(advice)")
     }
 
-    /// A receiver that has had enough ends in order and is gone: everything was sent, though nobody is there any more.
+    /// A receiver that has enough messages ends in order: everything was sent, although no receiver is left.
     @Test func aReceiverThatHasHadEnoughIsNoFailure() async throws {
         var listener: RawSocket? = try await RawSocket.listen()
         let sender = try Sender(port: UInt16(try #require(listener).port), "--attempts", "1")
         let peer = try #require(try await listener?.accept())
         listener = nil
         try await sender.feed(0..<1)
-        // It has all of it, and ends its side; the sender ends its own when it has seen that, and then gives up.
+        // The receiver has everything, and ends its side. The sender then ends its own side, and gives up.
         _ = try await peer.read(1)
         try peer.finish()
         _ = try await peer.read()
@@ -150,7 +151,7 @@ private struct Receiver {
         try process.start()
     }
 
-    /// Waits until it has printed so many messages.
+    /// Waits until it has printed a number of messages.
     func waitForOutput(_ count: Int, from sender: Sender) async throws {
         try await watch.wait {
             if try numbers().count >= count { return () }
@@ -176,7 +177,7 @@ private struct Receiver {
 
     func removeOutput() { try? FileManager.default.removeItem(at: output) }
 
-    /// The positions of the messages in its output, whose last one may be cut.
+    /// The positions of the messages in its output. The last one may be incomplete.
     func numbers() throws -> [Int] {
         var bytes = try Data(contentsOf: output)[...]
         var numbers: [Int] = []

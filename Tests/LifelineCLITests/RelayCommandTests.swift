@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    // MARK: What is shown
+    // MARK: Output
 
     @Test func bothDirectionsAreShown() async throws {
         try await withEcho { server in
@@ -66,7 +66,7 @@ import Testing
             let shown = relay.lines.map { line in
                 String(line.wholeMatch(of: /[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3} (.*)/)?.output.1 ?? "\(line)")
             }
-            // Nothing of it could control a terminal.
+            // The text cannot control a terminal.
             let (one, two) = (#"{"text":"one\u009b"}"#, #"{"text":"one\u009bone\u009b"}"#)
             #expect(shown == ["#1 → \(one)", "#1 ← \(two)", "#2 → \(one)", "#2 ← \(two)"])
             await end(relay)
@@ -80,7 +80,7 @@ import Testing
             let client = try await RawSocket.connect(toPort: port)
             try await client.write(frame("one"))
             #expect(try await client.readSome(frame("oneone").count) == frame("oneone"))
-            // A string that is no UTF-8 is none for the server either: it ends the connection.
+            // A string that is not UTF-8 is malformed for the server, too: it ends the connection.
             try await client.write([3, 0x22, 1, 0xFF])
             _ = try? await client.read()
             try await relay.wait { $0.lines.count == 3 }
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// What cannot be decoded is passed on as it is, and shown as such.
+    /// Malformed messages are passed on unchanged, and shown as such.
     @Test func aFrameThatCannotBeDecodedIsPassedOn() async throws {
         let listener = try await RawSocket.listen()
         let (relay, port) = try await relay(
@@ -154,7 +154,7 @@ import Testing
 
     // MARK: How connections end
 
-    /// Its client is cut, so that it cannot take that for a regular end; the next one is served.
+    /// The relay cuts the client, so that it does not see a regular end. The next client is served.
     @Test func aServerThatIsNotThereCutsTheClient() async throws {
         let serverPort = try TestPort.next()
         let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(serverPort)")
@@ -170,7 +170,7 @@ import Testing
     @Test func theEndOfOneSideIsThatOfTheOther() async throws {
         let listener = try await RawSocket.listen()
         let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
-        // A client that ends its side still gets what comes.
+        // A client that has ended its side still receives messages.
         let client = try await RawSocket.connect(toPort: port)
         let server = try await listener.accept()
         try await client.write([1, 1])
@@ -183,7 +183,7 @@ import Testing
         await relay.killAndWait()
     }
 
-    /// The other side gets what came before, and is reset.
+    /// The other side gets the earlier messages, and is then reset.
     @Test(
         arguments: [
             ([], PeerEnd.reset, "reset the connection"),
@@ -215,7 +215,7 @@ import Testing
     enum PeerEnd { case reset, finish, none }
 
     /// More than the systems have room for between the relay and a server that does not read yet.
-    @Test func whatCameBeforeAFailureIsDelivered() async throws {
+    @Test func messagesBeforeAFailureAreDelivered() async throws {
         let listener = try await RawSocket.listen()
         let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
         let client = try await RawSocket.connect(toPort: port)
@@ -229,7 +229,7 @@ import Testing
         await end(relay)
     }
 
-    /// Neither side may take that for an end of the other one's.
+    /// Neither side may see this as a regular end of the other.
     @Test(arguments: [SIGTERM, SIGINT]) func anInterruptCutsBothSides(signal: Int32) async throws {
         let listener = try await RawSocket.listen()
         let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)")
@@ -245,7 +245,7 @@ import Testing
         #expect(told == ["lifeline: the relay ends"], "\(relay.errorText)")
     }
 
-    /// A client that does not read holds up its server, and nobody else, and nothing piles up in the relay.
+    /// A client that does not read holds up only its server, and the relay's memory does not grow.
     @Test func aClientThatStallsHoldsItsServerUp() async throws {
         let listener = try await RawSocket.listen()
         let (relay, port) = try await relay(to: "tcp://127.0.0.1:\(listener.port)", ["--format", "json"])
@@ -255,7 +255,7 @@ import Testing
         let chunk = Array(repeatElement(frame, count: 100).joined())
         let flood = Task { while true { try await server.write(chunk) } }
         try await KernelSocket.wait { $0.localPort == listener.port && $0.isStuck }
-        // What a debug build has anyway, and some times the water marks of the two connections.
+        // The memory of a debug build, and a few times the water marks of the two connections.
         let status = try String(contentsOfFile: "/proc/\(relay.processIdentifier)/status", encoding: .utf8)
         let peak = try #require(status.firstMatch(of: /VmHWM:\s+([0-9]+) kB/)?.output.1).description
         #expect(try #require(Int(peak)) < 200_000, "kB")
@@ -271,7 +271,7 @@ import Testing
 
     // MARK: Sessions
 
-    /// Calls of each kind pass, and what passes are frames of sessions.
+    /// Calls of each kind pass. The passed messages are session frames.
     @Test func sessionsPass() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let schema = ["--proto", "\(Self.protos)/lifeline/session/v1/session.proto", "-I", Self.protos]
@@ -314,7 +314,7 @@ import Testing
 
     // MARK: Records
 
-    @Test func whatIsRecordedIsPrintedAndSentAgain() async throws {
+    @Test func recordedMessagesArePrintedAndSentAgain() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             try await withEcho { server in
                 let options = ["--record", record]
@@ -327,7 +327,7 @@ import Testing
                         #expect(try await client.readSome(frame(text + text).count) == frame(text + text))
                     }
                     await relay.killAndWait()
-                    // A time that no clock can show, and a line that the end has cut.
+                    // A time that no clock can show, and a truncated last line.
                     let file = try #require(FileHandle(forWritingAtPath: record))
                     try file.seekToEnd()
                     let bad = #"{"time":1e300,"connection":1,"direction":"toServer","frame":""}"#
@@ -397,13 +397,13 @@ import Testing
     }
 
     private func write(_ lines: String, to path: String) throws {
-        // Only this user's, as a relay wants it.
+        // Accessible only to this user, as a relay requires.
         let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
         #expect(FileManager.default.createFile(atPath: path, contents: Data(lines.utf8), attributes: attributes))
     }
 
-    /// A relay records only in a record of this user's or in a new file, and leaves other files alone.
-    @Test func whatIsNoRecordIsNotRecordedIn() async throws {
+    /// A relay records only to an existing record of this user or to a new file, and does not touch other files.
+    @Test func otherFilesAreNotOverwritten() async throws {
         let relay = ["relay", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--record"]
         for path in ["/dev/zero", "/dev/full", "/dev/stdout"] {
             let outcome = try await lifeline(relay + [path])
@@ -423,18 +423,18 @@ import Testing
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious notes")
             #expect(chmod(path, 0o644) == 0)
             try await expect(74, "other users may open it.")
-            // A number that nothing can be counted on from.
+            // A number after which no further number exists.
             try write(line(connection: .max), to: path)
             try await expect(65, "no recorded message")
         }
     }
 
-    /// As a relay leaves it that is killed while it writes its first line.
+    /// The file of a relay that was killed while it wrote its first line.
     @Test(arguments: [#"{"connection":1,"direction":"toSer"#, #"{"conn"#])
     func aRecordOfOneTornLineIsContinued(line: String) async throws {
         try await withTemporaryPath("record") { path in
             try write(line, to: path)
-            // By a relay that nothing passes, and then by another one.
+            // By a relay without traffic, and then by another one.
             #expect(try await TrafficRecord(appendingTo: path).connectionCount == 0)
             let record = try await TrafficRecord(appendingTo: path)
             #expect(record.connectionCount == 0)
@@ -459,7 +459,7 @@ import Testing
         }
     }
 
-    /// As when the disk is full: the record ends with a whole line, and nothing is passed on that is not recorded.
+    /// As on a full disk: the record ends with a whole line, and no message is passed on that is not recorded.
     @Test func aFullRecordIs74() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             try write(line(), to: record)
@@ -481,7 +481,7 @@ import Testing
         }
     }
 
-    /// Nothing is sent for a minute, and the end is noticed all the same.
+    /// Nothing is sent for a minute, and the end is still noticed.
     @Test func aReplayEndsInAPause() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             try write(line() + line(at: "61") + line("toClient", at: "62"), to: record)
@@ -518,7 +518,7 @@ import Testing
         }
     }
 
-    /// Of what is wrong, the server gets no blame for what it has not done.
+    /// The error does not blame the server for other causes.
     @Test func aReplayBlamesWhoIsToBlame() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             try write(line() + line("toClient"), to: record)
@@ -550,7 +550,7 @@ import Testing
         }
     }
 
-    /// The pauses between messages are those that were recorded, or shorter by --speed.
+    /// The pauses between messages are the recorded ones, divided by --speed.
     @Test func theRecordedPaceIsKept() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             let lines = ["5", "5.2", "5.4"].map {
@@ -560,7 +560,7 @@ import Testing
             for (options, shortest) in [([], 0.4), (["--speed", "4"], 0.1)] as [([String], Double)] {
                 let listener = try await RawSocket.listen()
                 let to = ["replay", record, "--to", "tcp://127.0.0.1:\(listener.port)", "--wait", "10"] + options
-                // Before the command is: it cannot have been faster, however late what it sends is read here.
+                // Taken before the command starts: it cannot have been faster, however late its messages are read here.
                 let start = ContinuousClock.now
                 async let outcome = lifeline(to)
                 let server = try await listener.accept()
@@ -601,15 +601,15 @@ import Testing
         #expect(outcome.errorText.contains("lifeline \(arguments[0]) --help"), "\(outcome.errorText)")
     }
 
-    /// An IPv4 socket takes no IPv6 connection, so that this is no relay to itself.
+    /// An IPv4 socket accepts no IPv6 connection, so this is not a relay to itself.
     @Test func aRelayBetweenVersionsOfOnePort() async throws {
         let options = ["--listen", "tcp://0.0.0.0:1", "--to", "tcp://[::1]:1", "--ca", "ca.pem"]
         let outcome = try await lifeline(["relay"] + options)
-        // That of the certificates is refused, behind that of the places.
+        // The option for certificates is refused, after those for endpoints.
         #expect(outcome.status == 64 && !outcome.errorText.contains("itself"), "\(outcome.errorText)")
     }
 
-    /// Heads and all.
+    /// The heads are included.
     @Test func olderFramingsPass() async throws {
         let listener = try await RawSocket.listen()
         let options = ["--framing", "fixed-header", "--format", "lines"] + chatSchema

@@ -11,7 +11,7 @@ import Testing
 
     private func says(_ text: String) -> String { "{\"text\": \"\(text)\"}" }
 
-    /// What was said by whom, of lines with NewsItem messages.
+    /// The names and texts in lines of NewsItem messages.
     private func said(_ lines: [String]) throws -> [String] {
         try lines.map { line in
             let match = try #require(
@@ -132,7 +132,7 @@ import Testing
         #expect(ticks == ["1", "2", "3"])
         let limited = try await call(endpoint, "Watch", "--count", "3", "--data", "{\"interval\": \"0.01s\"}")
         #expect(limited.status == 0 && lines(limited).count == 3, "\(limited.errorText)")
-        // Without a count, it goes on until it is interrupted.
+        // Without a count, the stream continues until it is interrupted.
         let watch = try RunningCommand(["call", endpoint, "Room/Watch", "--data", "{\"interval\": \"0.01s\"}"])
         try await watch.wait { $0.lines.count > 3 }
         watch.send(SIGINT)
@@ -153,7 +153,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// What is said comes back while standard input goes on.
+    /// Messages come back while standard input is still open.
     @Test func twoTalk() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let ada = try RunningCommand(["call", endpoint, "Room/Talk", "--name", "Ada"])
@@ -173,7 +173,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// A line is sent when it is typed. One that is wrong is told, even one that leaves something open, and the call goes on.
+    /// A line is sent when it is typed. A wrong line is reported, even an incomplete one, and the call continues.
     @Test func requestsAreTypedOnATerminal() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let terminal = try Terminal()
@@ -196,7 +196,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// The call ends, and not only the command: the room has lost its visitor.
+    /// The call ends, not only the command: the visitor has left the room.
     @Test(arguments: ["Talk", "SayAll"])
     func anInterruptEndsTheCall(method: String) async throws {
         let (server, endpoint) = try await RunningCommand.serve()
@@ -231,7 +231,7 @@ import Testing
         let status = says("at lunch\\u001b[2J")
         let outcome = try await call(endpoint, "Report", "--name", "Ada", "--data", status)
         #expect(outcome.status == 0 && outcome.output.isEmpty && outcome.errorText.isEmpty)
-        // What somebody else's terminal would obey is shown.
+        // Control characters for another terminal are shown escaped.
         try await server.wait { $0.errorText.contains("Ada left; last status: at lunch\\u{1b}[2J\n") }
         #expect(server.errorText.contains("Ada joined\nAda reports: at lunch\\u{1b}[2J\n"))
         await server.killAndWait()
@@ -251,7 +251,7 @@ import Testing
 
     // MARK: Long messages
 
-    /// In both directions, of one side's limit and of the other's.
+    /// In both directions, for the limits of both sides.
     @Test func limitBoundsRequestsAndReplies() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let request = says(String(repeating: "x", count: 1000))
@@ -320,7 +320,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// Comments, and what every other kind of field looks like.
+    /// Comments, and all other kinds of fields.
     @Test func aProtoFileIsDescribed() async throws {
         let schema = """
             syntax = "proto3";
@@ -379,7 +379,7 @@ import Testing
         }
     }
 
-    /// What a reader has to know beside names and types.
+    /// Information for readers beyond names and types.
     @Test func optionsAndCommentsBehindDeclarationsAreDescribed() async throws {
         let schema = """
             syntax = "proto2";
@@ -471,7 +471,7 @@ import Testing
     }
 }
 
-/// What `lifeline serve --record` has written.
+/// The record of `lifeline serve --record`.
 struct Record {
     private(set) var counts: [Int: Int] = [:]
     private(set) var sessions: Set<Substring> = []
@@ -497,7 +497,7 @@ struct GrowingRecord {
 
     init(path: String) { self.path = path }
 
-    /// How many there are so far. Reads what came since the last look.
+    /// The number of lines so far. Reads only the bytes since the last call.
     mutating func count() throws -> Int {
         let file = try FileHandle(forReadingFrom: URL(filePath: path))
         defer { try? file.close() }

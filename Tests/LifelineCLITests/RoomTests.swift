@@ -9,7 +9,7 @@ import Testing
 
 /// The room of `lifeline serve`, without a process.
 @Suite(.timeLimit(.minutes(3))) struct RoomTests {
-    /// One takes none of its news; more is said than is kept for it anywhere.
+    /// One visitor reads no news. More is said than is kept for it.
     @Test func aSlowVisitorHoldsNobodyUp() async throws {
         let room = silentRoom
         var configuration = SessionServerConfiguration()
@@ -37,7 +37,7 @@ import Testing
                         #expect(try await news.next()?.number == number)
                     }
                 }
-                // What it missed is the oldest of what it could not be told.
+                // It misses the oldest news that did not fit.
                 var numbers: [UInt64] = []
                 for try await item in slow.news {
                     numbers.append(item.number)

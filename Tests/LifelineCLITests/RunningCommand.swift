@@ -1,9 +1,9 @@
 import Foundation
 import LifelineTestSupport
 
-/// A `lifeline` that runs while a test goes on. It is killed when it is let go.
+/// A `lifeline` command that runs during a test. It is killed when this object is released.
 final class RunningCommand: Sendable {
-    /// It ended too early, or its stream did.
+    /// The command or its stream ended too early.
     struct Ended: Error {
         let errorText: String
     }
@@ -16,7 +16,7 @@ final class RunningCommand: Sendable {
 
     /// - Parameters:
     ///   - preparation: what a shell does first, in the same process.
-    ///   - file: one that exists, and what `wait(until:)` waits for may be in, besides what the command says.
+    ///   - file: an existing file. `wait(until:)` also waits for its content, besides the output of the command.
     init(_ arguments: [String], after preparation: String? = nil, watching file: String? = nil) throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "command-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -30,7 +30,7 @@ final class RunningCommand: Sendable {
         process.standardInput = input
         process.standardOutput = try FileHandle(forWritingTo: folder.appending(path: "output"))
         process.standardError = try FileHandle(forWritingTo: folder.appending(path: "errors"))
-        // A process may live for ever; its watch must not.
+        // A process may run for ever, but the object that watches it must not.
         process.terminationHandler = { [end, weak watch] _ in
             end.continuation.finish()
             watch?.lookAgain()
@@ -70,10 +70,10 @@ final class RunningCommand: Sendable {
 
     func endInput() throws { try input.fileHandleForWriting.close() }
 
-    /// Waits until `condition` is met, which something that the command does must bring about.
+    /// Waits until `condition` is met. An action of the command has to cause it.
     func wait(until condition: (RunningCommand) throws -> Bool) async throws {
         try await watch.wait {
-            // Asked before: what it does last is seen.
+            // Checked first, so that the last output is seen.
             let isRunning = process.isRunning
             if try condition(self) { return () }
             guard isRunning else { throw Ended(errorText: errorText) }

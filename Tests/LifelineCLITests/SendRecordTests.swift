@@ -6,7 +6,7 @@ import Testing
 
 @testable import LifelineCLI
 
-/// What the steps of `lifeline send` amount to, for its last lines and its exit code.
+/// The summary of the steps of `lifeline send`, for its last lines and its exit code.
 @Suite(.timeLimit(.minutes(1))) struct SendRecordTests {
     private static let reset = ConnectionError(code: .closedByPeer, message: "Reset by the test.")
     /// How the last attempt's connection ends in order.
@@ -62,7 +62,7 @@ import Testing
             (TransitionReason(.networkLost), 1, "1 did not arrive"),
         ] as [(TransitionReason, Int?, String)]
     )
-    func whatTheLastCloseLostIsReported(reason: TransitionReason, undelivered: Int?, text: String) throws {
+    func messagesLostAtTheLastCloseAreReported(reason: TransitionReason, undelivered: Int?, text: String) throws {
         let record = record(end: event(.draining, .closed, reason, undelivered: undelivered))
         #expect(record.failure(in: Self.words)?.status == .inputOutput)
         let summary = try #require(record.summary(sentCount: 3))
@@ -80,7 +80,7 @@ import Testing
         #expect(record.summary(sentCount: 9)?.contains("of which 4 did not arrive; 1 connection was lost") == true)
     }
 
-    /// A receiver that has had enough ends, and is gone when the client connects again.
+    /// A receiver that has enough messages ends, and is gone when the client connects again.
     @Test func givingUpAfterEverythingWasTakenIsNoFailure() {
         for reason in [Self.lastEnd, TransitionReason(.closedByPeer)] {
             let record = record(
@@ -118,7 +118,7 @@ import Testing
         #expect(lost.summary(sentCount: 2)?.hasSuffix("; at least 1 connection was lost") == true)
     }
 
-    /// The receiver may have had enough by then, which is known only when no more is to be sent.
+    /// The receiver may already have enough, which is known only when nothing is left to send.
     @Test func anEndInOrderIsALossOnlyIfMoreIsSentAfterIt() {
         var record = SendRecord()
         record.record(event(.ready, .backingOff, TransitionReason(.closedByPeer), undelivered: 0, number: 3))
@@ -139,7 +139,7 @@ import Testing
         #expect(other.lossCount == 0 && other.pendingEnd?.transition.number == 6)
         other.record(event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1, number: 9))
         #expect(other.lossCount == 2 && other.pendingEnd == nil)
-        // The connection in between took messages.
+        // The connection in between accepted messages.
         var used = record
         used.record(event(.ready, .backingOff, end, accepted: 1, undelivered: 0, number: 6))
         #expect(used.lossCount == 1 && used.pendingEnd?.transition.number == 6)
@@ -156,7 +156,7 @@ import Testing
         #expect(record.lossCount == 1)
     }
 
-    /// The step is seen after all was sent, on the connection that came after it.
+    /// The step is seen after everything was sent over the next connection.
     @Test func anEndInOrderThatIsSeenLateIsALoss() {
         var record = SendRecord()
         record.sendingFinished(lastConnection: 5)
@@ -166,7 +166,7 @@ import Testing
         #expect(record.lossCount == 1)
     }
 
-    /// Where there are enough replies, a peer that goes on is not waited for.
+    /// With enough replies, the command does not wait for a peer that continues.
     @Test(arguments: [(0, false), (nil, false), (1, true)] as [(Int?, Bool)])
     func afterEnoughRepliesOnlyMessagesThatAreMissingMatter(undelivered: Int?, isFailure: Bool) {
         var record = SendRecord()
@@ -177,7 +177,7 @@ import Testing
         #expect((record.summary(sentCount: 1) != nil) == isFailure)
     }
 
-    /// Steps that were made before it began are seen all the same.
+    /// Earlier steps are seen, too.
     @Test func theWatcherMissesNoStep() async throws {
         try await withTemporaryPath { path in
             var configuration = ClientConfiguration()

@@ -9,7 +9,7 @@ import Testing
         numbers.map { "{\"number\": \($0)}" }.joined(separator: "\n")
     }
 
-    /// Runs `body` with a command that calls so many echoes, as many at once as a session has under way.
+    /// Runs `body` with a command that calls a number of echoes, as many at once as a session allows.
     private func withEchoes(
         _ count: Int,
         _ endpoint: String,
@@ -31,9 +31,9 @@ import Testing
         }
     }
 
-    /// Each server's death comes when the record holds so many echoes more: early, so that however late it is noticed,
-    /// there are calls under way.
-    @Test func whatAKilledServerHandledIsInDoubtAndNothingElse() async throws {
+    /// Each server is killed after the record has a few more echoes: early, so that calls are under way even if this is
+    /// noticed late.
+    @Test func onlyCallsOfAKilledServerAreInDoubt() async throws {
         try await withTemporaryPath("record") { path in
             let (count, deaths) = (30_000, 3)
             var growing = GrowingRecord(path: path)
@@ -64,7 +64,8 @@ import Testing
         }
     }
 
-    /// A server that drains answers everything first, so that the next one's not knowing the session costs nothing.
+    /// A server that drains answers everything first, so no call is in doubt when the next server does not know the
+    /// session.
     @Test func aDrainLeavesNothingInDoubt() async throws {
         try await withTemporaryPath("record") { path in
             let count = 30_000
@@ -113,7 +114,7 @@ import Testing
         #expect(await watch.finish() == 69, "\(watch.errorText)")
     }
 
-    /// Cuts of connections alone: the server knows the session still, and every echo is handled once.
+    /// Only connections are cut: the server still knows the session, and every echo is handled once.
     @Test func aSessionOutlivesItsConnections() async throws {
         try await withTemporaryPath("record") { path in
             let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--record", path)
@@ -161,7 +162,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// Both directions go on, and what was said comes back once, and in order.
+    /// Both directions continue, and each message comes back once and in order.
     @Test func aTalkOutlivesItsConnections() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
@@ -179,7 +180,7 @@ import Testing
         await server.killAndWait()
     }
 
-    /// A connection that is lost is no attempt that failed.
+    /// A lost connection is not a failed attempt.
     @Test func aCutConnectionIsMadeAgainWithoutPatience() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["tls", "wss"]) func whatIsRefusedIsNotTriedAgain(scheme: String) async throws {
+    @Test(arguments: ["tls", "wss"]) func refusalsAreNotTriedAgain(scheme: String) async throws {
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem")]
             _ = try await receive(on: "\(scheme)://127.0.0.1:0", options: server, count: 1, format: "text") {
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// Over TLS 1.3 it learns that when it has sent.
+    /// With TLS 1.3, the command learns this after it has sent.
     @Test func aSenderThatIsRefusedFailsWith69() async throws {
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem"), "--client-ca", path("ca.pem")]
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    /// Of the tests' environment.
+    /// The test's environment.
     @Test func programsInheritNoProxiesAndNoAuthorities() {
         for name in ProxyConfiguration.environmentVariables + ["SSL_CERT_FILE"] {
             #expect(Program.environment(from: [name: "x", "PATH": "y"]) == ["PATH": "y"])

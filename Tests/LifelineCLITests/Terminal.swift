@@ -1,8 +1,8 @@
 import Foundation
 
-/// A pseudo-terminal, at which a test types and reads.
+/// A pseudo-terminal on which a test types and reads.
 final class Terminal: Sendable {
-    /// Of the terminal, as a command opens it.
+    /// The path with which a command opens the terminal.
     let path: String
     private let keyboard: FileHandle
 
@@ -18,7 +18,7 @@ final class Terminal: Sendable {
         keyboard = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
-    /// Waits for what is shown next, on a thread that may block.
+    /// Waits for the next output, on a thread that may block.
     func read() async -> String {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [keyboard] in

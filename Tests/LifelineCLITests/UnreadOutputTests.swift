@@ -4,15 +4,15 @@ import Testing
 
 @testable import LifelineCLI
 
-/// Commands whose standard error or output nobody reads: a pipe that is full, and stays so.
+/// Commands whose standard error or output is not read: a pipe that is full, and stays full.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct UnreadOutputTests {
-    /// Two clients make it say more than a pipe takes, and than it keeps.
+    /// Two clients make it print more than a pipe and its queue hold.
     @Test func anUnreadErrorOutputHoldsNobodyUp() async throws {
         try await withTemporaryPath("pipe") { pipe in
             try await withTemporaryPath { socket in
                 let server = try RunningCommand(
                     ["serve", "--on", "unix://\(socket)", "--spread", "0"],
-                    // Open at both ends, so that opening it waits for nobody.
+                    // Open at both ends, so that opening it does not block.
                     after: "mkfifo \(pipe); exec 2<>\(pipe)"
                 )
                 let line = "{\"text\": \"\(String(repeating: "x", count: 4000))\"}\n"
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// As a shell's descriptor is where another program has made it so.
+    /// As a shell's descriptor may be after another program has changed it.
     @Test func aNonBlockingOutputIsWaitedFor() async throws {
         let pipe = Pipe.make()
         let output = pipe.fileHandleForWriting.fileDescriptor
@@ -98,7 +98,7 @@ import Testing
         let port = try #require(Int(receiver.errorText.split(whereSeparator: { ":\n".contains($0) }).last ?? ""))
         let silent = try await RawSocket.connect(toPort: port)
         try await receiver.wait { $0.errorText.contains("lifeline: closed the connection of tcp://127.0.0.1:") }
-        // Its end, or a reset.
+        // The end of the stream, or a reset.
         _ = try? await silent.read()
         await receiver.killAndWait()
         let help = try await Program.product("lifeline", ["receive", "--help"]).outcome()

@@ -3,7 +3,7 @@ package import LifelineCore
 internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
-/// A clock that stands still until a test moves it.
+/// A clock that a test moves.
 package final class ManualClock: ClientClock {
     private struct State {
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -18,10 +18,10 @@ package final class ManualClock: ClientClock {
     package var now: MonotonicTime { state.withLockedValue { $0.now } }
     package var date: Int64 { now.nanoseconds / 1_000_000 }
 
-    /// When somebody wants to be woken.
+    /// The earliest time at which a sleeping task has to wake up.
     package var nextWakeUp: MonotonicTime? { state.withLockedValue { $0.sleepers.values.map(\.deadline).min() } }
 
-    /// Moves time and wakes who has slept long enough. Who goes to sleep later for less than that does not sleep.
+    /// Moves time, and wakes the tasks whose time has come. A later sleep until a time that has passed returns at once.
     package func advance(to time: MonotonicTime) {
         let due = state.withLockedValue { state in
             state.now = max(state.now, time)
@@ -58,7 +58,7 @@ package final class ManualClock: ClientClock {
     }
 }
 
-/// A network that is there when a test says so.
+/// A network that a test switches on and off.
 package final class ManualNetwork: ClientNetwork {
     package let isAvailableAtFirst: Bool
     private let changes = AsyncStream.makeStream(of: NetworkStatus.self)

@@ -5,7 +5,7 @@ package import LifelineTransport
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// A transport whose peers do what a test says, in memory: nothing takes time.
+/// A transport in memory whose peers a test scripts. Nothing takes time.
 package final class ScriptedTransport: Transport {
     /// An attempt to connect that waits for the test's decision.
     package struct Attempt: Sendable {
@@ -31,7 +31,7 @@ package final class ScriptedTransport: Transport {
             return peer
         }
 
-        /// Makes the connection, but does not let the client know yet.
+        /// Makes the connection, but does not report it to the client yet.
         package func acceptUnnoticed() -> ScriptedPeer { makePeer() }
 
         /// Accepts, and ends the peer's side before the client has the connection.
@@ -59,7 +59,7 @@ package final class ScriptedTransport: Transport {
     /// Attempts that were begun.
     package var attemptCount: Int { attemptsBegun.withLockedValue { $0 } }
     package var connectionCount: Int { connections.withLockedValue { $0.open } }
-    /// The most connections that were open at once.
+    /// The largest number of connections that were open at once.
     package var maximumConnectionCount: Int { connections.withLockedValue { $0.maximum } }
 
     /// The next attempt. For one task at a time.
@@ -123,35 +123,35 @@ private struct MadeConnection<Receiver: FrameReceiver>: Sendable {
 
 /// The other end of a scripted connection.
 package struct ScriptedPeer: Sendable {
-    /// Lets a batch of frames' payloads arrive. False when the client wants no more for now.
+    /// Delivers a batch of frames' payloads. Returns false if the client wants no more for now.
     package let send: @Sendable (_ payloads: [[UInt8]]) -> Bool
-    /// Takes what the client has written so far; while nobody does, its outgoing queue fills.
+    /// Takes the bytes that the client has written so far. Without this, its outgoing queue fills.
     package let read: @Sendable () -> [UInt8]
-    /// Has the client's heartbeat make a ping.
+    /// Makes the client's heartbeat send a ping.
     package let ping: @Sendable (UInt64) -> [UInt8]?
     /// Ends the peer's side.
     package let finish: @Sendable () -> Void
     /// Ends the connection: in order, or with an error.
     package let close: @Sendable (ConnectionError?) -> Void
-    /// Ends the client's close without the peer's end, which has not come in time.
+    /// Ends the client's close without the peer's end, as after a timeout.
     package let missEnd: @Sendable () -> Void
-    /// How often the client wanted a sign of life.
+    /// How often the client asked for a sign of life.
     fileprivate let probes = NIOLockedValueBox(0)
-    /// How often the client asked to read on.
+    /// How often the client asked to continue reading.
     fileprivate let resumes = NIOLockedValueBox(0)
     /// Whether the client's close waits for the test's `close`.
     fileprivate let holdsClosing = NIOLockedValueBox(false)
-    /// What has something to offer, while the test says when; nil while it is offered at once.
+    /// The senders with something to offer, while the test decides when; nil while offers are made at once.
     fileprivate let heldSources = NIOLockedValueBox<[any FrameSource]?>(nil)
     fileprivate let unacknowledgedFrameCount = NIOLockedValueBox<Int?>(nil)
-    /// What the connection tells of the last bytes that came.
+    /// The connection's report about the last received bytes.
     fileprivate let lastInbound = NIOLockedValueBox<MonotonicTime?>(nil)
     /// Opens when the client closes in order.
     fileprivate let closeRequested = Latch<Void>()
     /// Opens when the client cuts the connection.
     fileprivate let aborted = Latch<ConnectionError>()
 
-    /// When the last bytes came, for the report of the connection's end.
+    /// The time of the last received bytes, for the report of the connection's end.
     package func spoke(at time: MonotonicTime) { lastInbound.withLockedValue { $0 = time } }
 
     package var probeCount: Int { probes.withLockedValue { $0 } }
@@ -160,10 +160,10 @@ package struct ScriptedPeer: Sendable {
     /// Lets the client's close wait for `close`.
     package func holdClosing() { holdsClosing.withLockedValue { $0 = true } }
 
-    /// Has the client hold back what it would offer, where it can, as on a loop that runs its tasks.
+    /// Makes the client hold back its offers if it can, as on a loop that runs its tasks.
     package func holdOffers() { heldSources.withLockedValue { $0 = [] } }
 
-    /// Has it offer that now, and hold back the next. Returns how many held something back.
+    /// Makes it offer now, and hold back the next offers. Returns how many senders held something back.
     package func takeOffers() -> Int {
         let sources = heldSources.withLockedValue { sources in
             defer { sources = [] }
@@ -173,7 +173,7 @@ package struct ScriptedPeer: Sendable {
         return sources.count
     }
 
-    /// Why the client has cut the connection, if it has.
+    /// The error with which the client has cut the connection; nil if it has not.
     package var abortReason: ConnectionError? { aborted.value }
 
     /// Waits until the client closes in order.
@@ -200,7 +200,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     private let whenClosed: @Sendable () -> Void
     private let thePeer = NIOLockedValueBox<ScriptedPeer?>(nil)
 
-    /// What ends the connection, and waits until the receiver was told what it is being told.
+    /// An end of the connection that waits until the current call of the receiver returns.
     private struct Deferred {
         var tellerCount = 0
         var ends: [@Sendable () -> Void] = []
@@ -241,7 +241,7 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
         }
     }
 
-    /// Tells the receiver something. What ends the connection meanwhile does so after it, as on an event loop.
+    /// Calls the receiver. If the connection ends meanwhile, the end follows the call, as on an event loop.
     private func tell<Result>(_ body: (inout Receiver) -> Result) -> Result {
         deferred.withLockedValue { $0.tellerCount += 1 }
         defer {

@@ -1,11 +1,11 @@
 package import Lifeline
 package import LifelineTestSupport
 
-/// An authority, and a server that it vouches for.
+/// An authority, and a server with a certificate from it.
 package struct TLSScene: Sendable {
     package let root: TestCertificate
     package let certificate: TestCertificate
-    /// However busy the machine is: handshakes take much computing.
+    /// Long enough for a busy machine: handshakes need much computing.
     package static let handshakeTimeout = Duration.seconds(60)
 
     package init(_ configure: (inout TestCertificate.Content) -> Void = { _ in }) throws {

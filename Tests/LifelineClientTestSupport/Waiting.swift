@@ -1,11 +1,11 @@
 package import Lifeline
 
-/// Gives other tasks their turn until something holds.
+/// Yields to other tasks until a condition holds.
 package nonisolated(nonsending) func until(_ condition: () -> Bool) async throws {
     try await untilAsync { condition() }
 }
 
-/// Gives other tasks their turn until something holds.
+/// Yields to other tasks until a condition holds.
 package nonisolated(nonsending) func untilAsync(_ condition: () async -> Bool) async throws {
     while await !condition() {
         try Task.checkCancellation()
@@ -14,7 +14,7 @@ package nonisolated(nonsending) func untilAsync(_ condition: () async -> Bool) a
 }
 
 extension ClientEvents.AsyncIterator {
-    /// Goes on to the next step that leads to this state.
+    /// Advances to the next step that leads to this state.
     package nonisolated(nonsending) mutating func reach(_ state: ConnectionState) async throws -> ClientEvent {
         while let event = await next() {
             if event.transition.to == state { return event }
@@ -23,7 +23,7 @@ extension ClientEvents.AsyncIterator {
     }
 }
 
-/// Something that happens once and can be waited for.
+/// An event that happens once and can be waited for.
 package struct Event: Sendable {
     private let stream = AsyncStream.makeStream(of: Void.self)
 

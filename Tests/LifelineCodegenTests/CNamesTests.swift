@@ -60,7 +60,7 @@ import Testing
         #expect(all.count > 100)
     }
 
-    /// All that headers call each message, by its full name.
+    /// All names of each message in headers, by its full name.
     private static func symbols(ofFiles paths: [String], in folder: URL) throws -> [String: Set<String>] {
         let request = try Request.compiling(paths, in: folder)
         let schema = Schema(DescriptorSet(protos: request.protoFile)) { _ in "Sample" }
@@ -87,7 +87,7 @@ import Testing
         #expect(try Self.type(of: message, in: package) == type)
     }
 
-    /// Each could be what another name becomes in C.
+    /// Each could be the C form of another name.
     @Test(arguments: [
         ("a", "FOo"), ("a", "foo"), ("a", "Foo_Bar"), ("a", "_Foo"), ("a", "FooCase"), ("a", "FooX00000000"),
         ("A", "Foo"), ("a_1", "Foo"), ("a__b", "Foo"), ("_a", "Foo"), ("aB", "Foo"), ("pb", "Foo"), ("_3d", "Foo"),

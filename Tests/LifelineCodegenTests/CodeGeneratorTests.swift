@@ -5,9 +5,9 @@ import Testing
 @testable import LifelineCodegen
 
 @Suite struct CodeGeneratorTests {
-    /// The committed code of every file below Protos/test that TestProtos compiles: all without services, but for those
-    /// of editions and of descriptors that know them, which Debian's protoc does not read. `codegen/generate --check`
-    /// compares these, and the output of protoc-gen-c, which differs between its versions.
+    /// The committed code of every file below Protos/test that TestProtos compiles: all files without services, except
+    /// those that use editions and descriptors of editions, which Debian's protoc does not read. `codegen/generate
+    /// --check` compares these, and the output of protoc-gen-c, which differs between its versions.
     @Test func makesWhatIsCommitted() throws {
         let protos = repository.appending(path: "Protos")
         let paths = try #require(FileManager.default.subpaths(atPath: protos.appending(path: "test").path))
@@ -97,7 +97,7 @@ import Testing
             "var blobsField: LifelineMessages.MapField<String, Data> {",
             "? _content.message.untyped.data(_content.message.pointee.data) : Data([97]) }",
             "case raw(Data)",
-            // The accessor of `names` has the name that came first.
+            // The accessor of `names` has the first name.
             "var namesField_5: Int32 {",
             "var more: [Int32] {\n        get { self[Extensions_more.self] }",
         ]

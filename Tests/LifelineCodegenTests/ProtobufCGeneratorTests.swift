@@ -5,7 +5,7 @@ import Testing
 
 @testable import LifelineCodegen
 
-/// What happens when protoc-gen-c is not as it should be: each case with a script in its place.
+/// Failures of protoc-gen-c, each with a script in its place.
 @Suite struct ProtobufCGeneratorTests {
     private func error(of script: String, request: Request? = nil) throws -> String {
         let folder = try TemporaryFolder()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LifelineCodegen
 
-/// Types of several files that would have one name in Swift.
+/// Types of several files that would have the same name in Swift.
 @Suite struct SwiftNamesTests {
     private func names(inModules modules: [String: String] = [:]) throws -> [String: String] {
         let folder = try TemporaryFolder()

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    // MARK: What is left out
+    // MARK: Omitted parts
 
     private let room = """
         syntax = "proto3";
@@ -211,7 +211,7 @@ import Testing
         #expect(swift.contains("            .push(\"S/X\") { try self.x($0, context: $1) },\n"))
     }
 
-    /// With false, the option changes nothing, and so any method can have it.
+    /// With false, the option changes nothing, so any method can have it.
     @Test(arguments: [
         "X(M) returns (M)", "X(M) returns (stream M)", "X(stream M) returns (M)", "X(stream M) returns (stream M)",
         "X(stream M) returns (google.protobuf.Empty)", "X(google.protobuf.Empty) returns (stream M)",
@@ -221,7 +221,7 @@ import Testing
         #expect(try swift == swiftOfMethod(method, ""))
     }
 
-    /// What is made of a service S with one method.
+    /// The code for a service S with one method.
     private func swiftOfMethod(_ method: String, _ options: String) throws -> String {
         try swift(
             """

@@ -5,10 +5,9 @@ import Testing
 
 @testable import LifelineCodegen
 
-/// What the tables of given schemas hold: which fields the decoder finds by their tags, and which groups the encoder
-/// passes over.
+/// The tables of given schemas: the fields that the decoder finds by tag, and the groups that the encoder skips.
 @Suite struct TableGeneratorTests {
-    /// An entry of `.dispatch`, as it is written.
+    /// An entry of `.dispatch`, as text.
     private struct Entry: Equatable {
         var kind: String
         var shape: String
@@ -36,7 +35,7 @@ import Testing
         var members: [String]
     }
 
-    /// The lines of the table of `message`, from where it begins to where it ends.
+    /// The lines of the table of `message`.
     private func table(of message: String, in source: String) throws -> [Substring] {
         let lines = source.split(separator: "\n")
         let start = try #require(lines.firstIndex { $0.hasSuffix(" \(message)__table = {") }, "no table of \(message)")
@@ -49,7 +48,7 @@ import Testing
         return try response.content("CSample/test.lifeline.c")
     }
 
-    /// The entries of `message`, which is M unless it is said, by their index.
+    /// The entries of `message`, by default M, by index.
     private func dispatch(of schema: String, message: String = "pb__m") throws -> [Int: Entry] {
         let pattern =
             /\[(\d+)\] = LIFELINE_DISPATCH\((\w+), (\w+), (\w+), (\d+), offsetof\(\w+, (\w+)\), (?:0|offsetof\(\w+, (\w+)\))\),/
@@ -82,7 +81,7 @@ import Testing
             try dispatch(of: schema) == [
                 1: Entry("VARINT32", "PLAIN", "0x8", 0, "a"),
                 15: Entry("VARINT32", "PLAIN", "0x78", 0, "b"),
-                // 16 % 16, 31 % 16; 2047 would stand where 31 stands already.
+                // 16 % 16, 31 % 16; 2047 would have the slot of 31.
                 16: Entry("VARINT32", "PLAIN", "0x180", 0, "c"),
                 31: Entry("VARINT32", "PLAIN", "0x1F8", 0, "d"),
             ]
@@ -125,7 +124,7 @@ import Testing
             try dispatch(of: proto3(unpacked))[2] == Entry(kind, "REPEATED", try #require(tags[tag]), 1, "a", "n_a")
         )
         let optional = try #require(try dispatch(of: proto3("optional \(type) a = 1;"))[1])
-        // A `oneof` of its own: what is stored there is the field's number.
+        // A separate `oneof` stores the field's number.
         #expect(optional.shape == "MARKED" && optional.kind == kind && optional.detail == 1)
         #expect(optional.quantifier.hasSuffix("_case"))
         let flag = try dispatch(
@@ -173,7 +172,7 @@ import Testing
             entries[8] == Entry("MESSAGE", "MARKED", "0x42", 1, "b", "o_case"),
             "a message's index leads to its table"
         )
-        // A number that does not fit a byte has no entry: field 2047 would stand where 255 does not.
+        // A number that does not fit into a byte has no entry: field 2047 would have the slot of 255, which is free.
         #expect(entries[31]?.tag == "0xFFA" && entries[31]?.detail == 255)
         #expect(entries[16] == nil)
         #expect(entries.count == 3)
@@ -232,7 +231,7 @@ import Testing
             message M { b__c f = 1; b.c g = 2; b.c h = 3; b_.c i = 4; } message b_ { enum c { OTHER = 0; } }
             """
         )
-        // The enum's name, and what its only value is called.
+        // The name of the enum, and the name of its only value.
         let definition = /static const char (enum_\d+)__name_text\[\] = "(\w+)";/
         let values = text.matches(of: definition).map { ("&\($0.output.1)", String($0.output.2)) }
         #expect(values.count == 3)
@@ -283,7 +282,7 @@ import Testing
 
     // MARK: Description of the file
 
-    /// Without names in JSON that follow from the others, but with options that nobody knows.
+    /// Without JSON names that follow from the other names, but with unknown options.
     @Test func theFileIsDescribed() throws {
         let text = try source(
             """
@@ -300,10 +299,10 @@ import Testing
             }
             """
         )
-        // An extension refers to the table of the message that it is for; nothing does to the other file.
+        // An extension refers to the table of its message; nothing refers to the other file.
         #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor;"))
         #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;"))
-        // Not the message that stands for the extension.
+        // Without the message that represents the extension.
         let tables = try #require(text.firstMatch(of: /_messages\[\] = {\n([^}]*)};/)).output.1
         let pattern = /\s*&pb__m__table,\n    &pb__m__n_\w+__table,\n    &pb__m__foo_bar_entry_\w+__table,\n/
         #expect(tables.wholeMatch(of: pattern) != nil)
@@ -331,7 +330,7 @@ import Testing
         #expect(Array(message.options.unknownFields.data) == [0x80, 0xB5, 0x18, 7])
     }
 
-    /// Files without messages are described as well, for others import them.
+    /// Files without messages have descriptors, too, because others import them.
     @Test func filesWithoutMessagesAreDescribed() throws {
         let text = try source(#"syntax = "proto3"; enum E { A = 0; }"#)
         #expect(text.contains("#include \"lifeline_table.h\""))
@@ -355,7 +354,7 @@ import Testing
         }
     }
 
-    /// Each group is held against the struct by the compiler.
+    /// The compiler checks each group against the struct.
     @Test func theOrderOfMembersIsAsserted() throws {
         let text = try source(proto3(fields(1...24)))
         let pattern = /_Static_assert\(\s+offsetof\(Pb__M, (\w+)\) <= offsetof\(Pb__M, (\w+)\),\s+"order of/
@@ -401,7 +400,7 @@ import Testing
         #expect(reversed.map(\.members) == [["f8", "f1"], ["f16", "f9"], ["f24", "f17"]])
     }
 
-    /// What says that a field is there stands in front of it.
+    /// The presence flag of a field is before it.
     @Test func quantifiersBelongToTheirGroups() throws {
         let lists = try groups(of: proto3(fields(1...24, type: "repeated int32")))
         #expect(lists[0].members == ["n_f1", "f8"])
@@ -409,7 +408,7 @@ import Testing
         #expect(flags[2].members == ["has_f17", "f24"])
     }
 
-    /// Oneofs stand behind all other members, with their cases: a group with one of its members reaches to it.
+    /// Oneofs and their cases are after all other members: a group with one of their members reaches to it.
     @Test func oneofsStandAtTheEnd() throws {
         let schema = proto3(fields(1...4) + " oneof o { int32 a = 5; int32 b = 6; } " + fields(7...24))
         let all = try groups(of: schema)

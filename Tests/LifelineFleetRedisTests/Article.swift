@@ -7,7 +7,7 @@ import SampleServices
 import ServiceLifecycle
 import UnixSignals
 
-// The code that the README and docs/groups.md show of fleets on Redis. It is only compiled: there is no such host.
+// The code of the README and docs/groups.md for fleets on Redis. It is only compiled, because the host does not exist.
 
 private func readme(_ context: SessionContext, _ item: Sample_Room_V1_NewsItem) async throws {
     // snippet.fleet

@@ -3,7 +3,7 @@ import LifelineTestSupport
 import NIOCore
 import Testing
 
-/// Over a real server.
+/// With a real server.
 @Suite(.timeLimit(.minutes(2)))
 struct RedisClientTests {
     private static let increment = RedisScript("return redis.call('INCR', KEYS[1])")
@@ -31,7 +31,7 @@ struct RedisClientTests {
         }
     }
 
-    /// What one task sends without waiting runs in the order of its calls, also while little may be in flight.
+    /// Commands that one task sends without waiting run in the order of its calls, even if few may be in flight.
     @Test func runsCommandsInTheOrderOfTheirCalls() async throws {
         try await withRedisServer { server in
             var configuration = try server.configuration
@@ -116,7 +116,7 @@ struct RedisClientTests {
                     try await withThrowingDiscardingTaskGroup { group in
                         for _ in 0..<50 {
                             group.addTask {
-                                // A restart may be noticed only now.
+                                // The client may notice the restart only now.
                                 while await redisError({
                                     _ = try await client.run(Self.increment, keys: ["counter"])
                                 })?.code == .outcomeUnknown {}
@@ -124,7 +124,7 @@ struct RedisClientTests {
                         }
                     }
                     let count = try await client.send(RedisCommand("GET", "counter"))
-                    // The server keeps nothing over a restart.
+                    // The server keeps nothing across a restart.
                     #expect(count == .bytes(ByteBuffer(string: round == 2 ? "100" : "50")))
                 }
             }
@@ -152,7 +152,7 @@ struct RedisClientTests {
                         return (counted, unknown)
                     }
                 }
-                // In the middle: each of the tasks has sent some, and has some to send.
+                // In the middle, when each task has sent some commands and has some left.
                 while try await client.send(RedisCommand("GET", "counter 19")) == .null {}
                 try await server.restart()
                 for (number, task) in tasks.enumerated() {
@@ -179,7 +179,7 @@ struct RedisClientTests {
                     _ = try await client.send(RedisCommand("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"))
                 }
                 #expect(error == nil || error?.code == .outcomeUnknown)
-                // It may be written before the end is noticed.
+                // The command may be written before the end is noticed.
                 while await redisError({ _ = try await client.send(RedisCommand("PING")) }) != nil {}
                 #expect(try await client.send(RedisCommand("CLIENT", "ID")) != id)
                 let name = try await client.send(RedisCommand("CLIENT", "GETNAME"))
@@ -239,7 +239,7 @@ struct RedisClientTests {
         }
     }
 
-    // MARK: Who is let in
+    // MARK: Authentication
 
     @Test(arguments: [nil, "ann"])
     func authenticates(user: String?) async throws {

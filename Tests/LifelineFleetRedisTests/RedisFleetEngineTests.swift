@@ -7,7 +7,7 @@ import LifelineTesting
 import SampleServices
 import Testing
 
-/// Over a real server.
+/// With a real server.
 @Suite(.timeLimit(.minutes(1))) struct RedisFleetEngineTests {
     private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
@@ -19,9 +19,9 @@ import Testing
         }
     }
 
-    // MARK: What Redis loses
+    // MARK: Data that Redis loses
 
-    /// What is kept in memory alone is gone: a group begins anew, and is known to.
+    /// Data that was only in memory is lost: a group begins anew, and its members learn this.
     @Test(arguments: [["save \"\""], ["save \"\"", "appendonly yes", "appendfsync everysec"]])
     func aServerThatIsStartedAgainBeginsAnEpoch(_ settings: [String]) async throws {
         try await withRedisServer(settings) { server in
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// Another program has put something else there.
+    /// Another program has stored another value there.
     @Test func aKeyOfAnotherKindIsAnError() async throws {
         try await withRedisServer { server in
             try await withRedisClient(server.configuration) { client in
@@ -131,7 +131,7 @@ import Testing
         try await fleet.push(Sample_Room_V1_RoomPushes.news, .with { $0.text = text }, to: "g")
     }
 
-    /// Calls `body` with two servers, and what a client of the second one gets of a group.
+    /// Calls `body` with two servers, and the messages of a group that a client of the second one gets.
     private func withTwoServers(
         _ server: RedisServerProcess,
         _ body: @Sendable ([Fleet], SessionPushes<Sample_Room_V1_NewsItem>.WithMetadata) async throws -> Void
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    /// News is lost with the subscription. The nodes compare, and read what they were not told of.
+    /// Announcements are lost with the subscription. The nodes compare, and read the messages that they missed.
     @Test func lostNewsIsFoundInTheHistory() async throws {
         try await withRedisServer { server in
             try await withTwoServers(server) { fleets, news in
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    /// The second server cannot reach Redis any more, as one that was killed: its lease ends.
+    /// The second server cannot reach Redis any more, like a killed one: its lease ends.
     @Test func theMembersOfAServerThatIsCutOffLeave() async throws {
         try await withRedisServer { server in
             try await withRedisClient(server.configuration) { client in
@@ -245,7 +245,7 @@ import Testing
                                 try await run("CLIENT", "KILL", "USER", "second")
                                 #expect(try await events.next() == .left(GroupMember("bob")))
                                 #expect(try await fleet.members(of: "g") == [GroupMember("ada")])
-                                // It is back.
+                                // Redis is back.
                                 try await run("ACL", "SETUSER", "second", "on")
                                 #expect(try await events.next() == .joined(GroupMember("bob")))
                             }
@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    /// Each node tells its members again before they have left.
+    /// Each node announces its members again before they count as having left.
     @Test func aRestartOfRedisIsNoEvent() async throws {
         try await withRedisServer { server in
             let engines = [try RedisFleetEngine(server.configuration), try RedisFleetEngine(server.configuration)]

@@ -4,7 +4,7 @@ import LifelineTestSupport
 import NIOCore
 import Testing
 
-/// Over a socket that says what no Redis says.
+/// With a socket that sends answers which Redis never sends.
 @Suite(.timeLimit(.minutes(2)))
 struct RedisHostileServerTests {
     @Test(arguments: [
@@ -20,7 +20,7 @@ struct RedisHostileServerTests {
             async let first = redisError { _ = try await client.send(RedisCommand("GET", "a")) }
             let peer = try await listener.greet()
             _ = try await peer.read("*2\r\n$3\r\nGET\r\n$1\r\na\r\n".utf8.count)
-            // A peer that is cut while it writes is none of the test's business.
+            // A peer may be cut while it writes, which does not matter here.
             try? await peer.write(Array(bytes.utf8))
             let error = await first
             if bytes.hasPrefix(":1") {
@@ -29,7 +29,7 @@ struct RedisHostileServerTests {
                 #expect(error?.code == .outcomeUnknown)
                 #expect((error?.cause as? RedisError)?.code == .protocolViolation)
             }
-            // It goes on with the next connection.
+            // The client continues with the next connection.
             async let second = client.send(RedisCommand("GET", "b"))
             let next = try await listener.greet()
             _ = try await next.read("*2\r\n$3\r\nGET\r\n$1\r\nb\r\n".utf8.count)
@@ -50,7 +50,7 @@ struct RedisHostileServerTests {
         }
     }
 
-    /// A peer that only takes connections is given up by the time that connecting may take.
+    /// A peer that only accepts connections is given up at the connect timeout.
     @Test func givesUpAServerThatSaysNothing() async throws {
         let listener = try await RawSocket.listen()
         var configuration = try RedisConfiguration(url: "redis://127.0.0.1:\(listener.port)")

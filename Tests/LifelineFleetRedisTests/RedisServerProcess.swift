@@ -5,10 +5,10 @@ import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing
 
-/// Debian's redis-server, with a configuration and a folder of its own.
+/// Debian's redis-server, with its own configuration and folder.
 final class RedisServerProcess: Sendable {
     let port: UInt16
-    /// Where it speaks TLS, if it does.
+    /// Its TLS port, if it has one.
     let tlsPort: UInt16?
     private let folder: String
     private let process = NIOLockedValueBox<(Process, ended: AsyncStream<Never>)?>(nil)
@@ -31,7 +31,7 @@ final class RedisServerProcess: Sendable {
 
     var configuration: RedisConfiguration { get throws { try configuration(url: "redis://127.0.0.1:\(port)") } }
 
-    /// The configuration of a client that connects again soon.
+    /// The configuration of a client that reconnects quickly.
     func configuration(url: String) throws -> RedisConfiguration {
         var configuration = try RedisConfiguration(url: url)
         configuration.backoff.initialDelay = .milliseconds(10)
@@ -39,7 +39,7 @@ final class RedisServerProcess: Sendable {
         return configuration
     }
 
-    /// Starts it. Returns when it takes connections.
+    /// Starts it. Returns when it accepts connections.
     func start() async throws {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/redis-server")
@@ -51,17 +51,17 @@ final class RedisServerProcess: Sendable {
         try process.start()
         self.process.withLockedValue { $0 = (process, ended.stream) }
         try await withCheckedThrowingContinuation { continuation in
-            // A thread of its own: dispatch makes new ones for its queues only slowly where all wait.
+            // Uses a separate thread: dispatch adds threads to its queues only slowly when all of them wait.
             Thread.detachNewThread {
                 continuation.resume(with: Result { try waitUntilReady(output.fileHandleForReading) })
-                // The rest is read too, or the process would wait for room in the pipe.
+                // The rest is read, too. Otherwise the process would wait for room in the pipe.
                 _ = try? output.fileHandleForReading.readToEnd()
             }
         }
     }
 
-    /// Ends it as a crash does, and returns when it is gone. It would take no other signal: the threads of tasks, which
-    /// start it, block them, and it inherits that.
+    /// Ends it like a crash, and returns when it has ended. Other signals have no effect: it inherits the blocked
+    /// signals of the task threads that start it.
     func kill() async {
         guard let (process, ended) = process.withLockedValue({ $0.take() }) else { return }
         Foundation.kill(process.processIdentifier, SIGKILL)
@@ -88,17 +88,17 @@ private struct RedisServerFailure: Error, CustomStringConvertible {
     var description: String { "redis-server did not start; run scripts/install-dependencies test. It says: \(output)" }
 }
 
-/// Runs `body` with a Redis server of its own.
+/// Runs `body` with a new Redis server.
 ///
 /// - Parameters:
 ///   - settings: lines of its configuration.
-///   - identity: its certificate; nil where it speaks no TLS.
+///   - identity: its certificate; nil without TLS.
 func withRedisServer<Result>(
     _ settings: [String] = [],
     identity: TestCertificate? = nil,
     _ body: nonisolated(nonsending) (RedisServerProcess) async throws -> Result
 ) async throws -> Result {
-    // Redis makes a folder of its own in this one, for its log of changes.
+    // Redis makes a folder in this one for its log of changes.
     let folder = FileManager.default.temporaryDirectory.appending(path: "redis-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -109,7 +109,7 @@ func withRedisServer<Result>(
     }
 }
 
-/// Runs `body` with a client, and closes that.
+/// Runs `body` with a client, and then closes the client.
 func withRedisClient<Result>(
     _ configuration: RedisConfiguration,
     handleMessages: @escaping @Sendable (RedisSubscriptionEvent) -> Void = { _ in },
@@ -133,7 +133,7 @@ private func ending<Result>(
     }
 }
 
-/// What `body` fails with; nil where it does not.
+/// The error of `body`; nil if there is none.
 func redisError(_ body: nonisolated(nonsending) () async throws -> Void) async -> RedisError? {
     do {
         try await body()

@@ -7,10 +7,10 @@ import Testing
 
 @testable import LifelineFleetRedis
 
-/// Over a real server.
+/// With a real server.
 @Suite(.timeLimit(.minutes(2)))
 struct RedisSubscriptionTests {
-    /// What a client's handler is told.
+    /// The events of a client's handler.
     private struct Events {
         private let stream: AsyncStream<String>
         let handle: @Sendable (RedisSubscriptionEvent) -> Void
@@ -78,7 +78,7 @@ struct RedisSubscriptionTests {
         }
     }
 
-    /// Redis drops a subscriber for which it keeps too much: the messages that are missing show as a gap.
+    /// Redis drops a subscriber for which it keeps too much. The missing messages show as a gap.
     @Test func showsAGapWhereTheHandlerReadsTooLittle() async throws {
         try await withRedisServer(["client-output-buffer-limit pubsub 256kb 0 0"]) { server in
             let events = Events()
@@ -105,7 +105,7 @@ struct RedisSubscriptionTests {
             let events = Events()
             try await withRedisClient(configuration, handleMessages: events.handle) { client in
                 try await client.subscribe(to: ["a"])
-                // By its statistics, the server has answered pings of both connections meanwhile.
+                // The server's statistics show that it has answered pings of both connections meanwhile.
                 while true {
                     guard case .bytes(let text) = try await client.send(RedisCommand("INFO", "commandstats")) else {
                         break

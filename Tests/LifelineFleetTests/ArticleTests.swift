@@ -6,7 +6,7 @@ import NIOConcurrencyHelpers
 import SampleServices
 import Testing
 
-/// The code that docs/groups.md shows.
+/// Runs the code of docs/groups.md.
 @Suite(.timeLimit(.minutes(1))) struct ArticleTests {
     @Test func aHandlersPushReachesItsMember() async throws {
         let received = NIOLockedValueBox<[String]>([])
@@ -51,7 +51,7 @@ import Testing
     }
 }
 
-/// A service whose one method makes its caller a member, and pushes to it.
+/// A service with one method that makes its caller a member, and pushes to it.
 private struct Room: SessionService {
     let fleet: Fleet
 
@@ -73,7 +73,7 @@ private struct Room: SessionService {
     }
 }
 
-/// The code, with what it leaves out.
+/// The document's code, with the parts that it leaves out.
 private enum Shown {
     static func server(_ endpoint: Endpoint) async throws {
         func Room(_ fleet: Fleet) -> any SessionService { ArticleRoom(fleet: fleet) }

@@ -2,12 +2,12 @@ import Lifeline
 import LifelineFleet
 import NIOConcurrencyHelpers
 
-/// An engine that fails, or waits, where a test wants it to.
+/// An engine that fails or waits at the steps that a test chooses.
 final class FaultyEngine: FleetEngine {
     enum Step: Sendable, Hashable { case claim, park, take, confirm }
 
     private let base: MemoryFleetEngine
-    /// Called before a step, and after it, when only the answer is lost.
+    /// Called before a step, or after it if only the answer is lost.
     private let before: @Sendable (Step) async throws -> Void
     private let after: @Sendable (Step) async throws -> Void
 

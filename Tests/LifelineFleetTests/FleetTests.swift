@@ -16,7 +16,7 @@ typealias Pushes = Sample_Room_V1_RoomPushes
 let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
 
 extension SessionServer {
-    /// The session of a client's name, once there is one.
+    /// Waits for the session with a client's name.
     func session(of name: String) async throws -> SessionServerEnd {
         try await until { session(named: name) != nil }
         return try #require(session(named: name))
@@ -52,7 +52,7 @@ extension Fleet {
 }
 
 extension SessionClient {
-    /// Joins a group, and tells what comes.
+    /// Joins a group, and returns its messages.
     func texts(
         in group: String = "g",
         from start: GroupStart,
@@ -71,7 +71,7 @@ extension SessionClient {
 }
 
 extension SessionPushes<News>.WithMetadata {
-    /// The next pushes, as "3:text", with "r" behind the offset for recovered ones and "g" for gaps.
+    /// The next pushes, as "3:text", with "r" after the offset for recovered ones and "g" for gaps.
     func texts(_ count: Int) async throws -> [String] {
         var texts: [String] = []
         for try await push in self {
@@ -95,7 +95,7 @@ extension SessionPushes<News>.WithMetadata {
         }
     }
 
-    @Test func whatIsPushedToAGroupReachesItsMembersInOrder() async throws {
+    @Test func pushesToAGroupReachItsMembersInOrder() async throws {
         let fleet = openFleet()
         try await withFleet(fleet) { server, endpoint in
             try await withSessionClient(to: endpoint, configuration: .named("a")) { first in
@@ -145,7 +145,7 @@ extension SessionPushes<News>.WithMetadata {
                 let third = GroupPosition(epoch: last.epoch, offset: 3)
                 let recovered = try await session.texts(from: .after(third), 2, news, by: fleet)
                 #expect(recovered.texts == ["4r:four", "5r:five"])
-                // The history does not reach back to the second one.
+                // The history does not reach back to the second message.
                 let first = GroupPosition(epoch: last.epoch, offset: 1)
                 let texts = ["six", "seven"]
                 let lost = try await session.texts(from: .after(first), 2, news, pushing: texts, by: fleet)
@@ -188,7 +188,7 @@ extension SessionPushes<News>.WithMetadata {
         for (item, delivery, metadata) in [
             (item, SessionDelivery.durable, [:]), (item, .reliable, ["lifeline-group": "x"]),
             (News.with { $0.text = String(repeating: "x", count: 101) }, .reliable, [:]),
-            // There is no room for the mark of the group.
+            // The metadata has no room for the group's entry.
             (item, .reliable, Dictionary(uniqueKeysWithValues: (0..<128).map { ("\($0)", "") })),
         ] {
             let error = await #expect(throws: FleetError.self) {
@@ -239,7 +239,7 @@ extension SessionPushes<News>.WithMetadata {
                 let news = Sample_Room_V1_RoomClient(client).news.withMetadata
                 let session = try await server.session(of: "a")
                 try await until { fleet.groups(of: session).count == 2 }
-                // A group that is being joined is listed; pushes reach it from then on that the engine knows of it.
+                // A group that is being joined is listed. It gets pushes as soon as the engine knows of it.
                 try await until { fleet.memberCount(of: "named/a") == 1 }
                 try await fleet.say(["to all"], in: "all")
                 try await fleet.say(["to a"], in: "named/a")
@@ -248,7 +248,7 @@ extension SessionPushes<News>.WithMetadata {
         }
     }
 
-    /// Its reader takes nothing, so that there is no more credit for its pushes.
+    /// Its reader takes nothing, so its pushes have no more credit.
     @Test func aSlowMemberHoldsUpNobodyAndIsToldWhatItMisses() async throws {
         let fleet = openFleet(history: 10, slowByteCount: 0)
         try await withFleet(fleet) { server, endpoint in
@@ -258,7 +258,7 @@ extension SessionPushes<News>.WithMetadata {
                     let quickNews = Sample_Room_V1_RoomClient(quick).news.withMetadata
                     for name in ["slow", "quick"] { try await fleet.join("g", server.session(of: name)) }
                     let text = String(repeating: "x", count: 10_000)
-                    // Twice the slow one's credit.
+                    // Twice the credit of the slow member.
                     let count = 60
                     var taken = 0
                     for number in 1...count {
@@ -327,7 +327,7 @@ extension SessionPushes<News>.WithMetadata {
         }
     }
 
-    /// The server forgets the session of a client that is away; another server has its groups.
+    /// The server forgets the session of a client that is away. Another server has its groups.
     @Test func aClientWhoseSessionIsLostGetsWhatItHasMissed() async throws {
         let engine = MemoryFleetEngine()
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
@@ -366,7 +366,7 @@ extension SessionPushes<News>.WithMetadata {
         #expect(told.withLockedValue { $0 } == ["true", "true"])
     }
 
-    /// The server makes the session a member as it begins, and the client asks later for what it has missed.
+    /// The server makes the session a member when it begins, and the client later asks for missed messages.
     @Test func aClientIsToldWhatItMissesWhereTheServerHasItJoinFirst() async throws {
         let engine = MemoryFleetEngine()
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: try TestPort.next())
@@ -375,7 +375,7 @@ extension SessionPushes<News>.WithMetadata {
         let joinCount = NIOLockedValueBox(0)
         var configuration = FleetConfiguration()
         configuration.automaticGroups = { _ in ["g"] }
-        // Once the server has made it a member.
+        // After the server has made it a member.
         configuration.mayJoin = { _, session in
             try await until { members.withLockedValue { $0.contains { $0.groups(of: session) == ["g"] } } }
         }
@@ -400,7 +400,7 @@ extension SessionPushes<News>.WithMetadata {
                     try await first.say(["one"])
                     #expect(try await news.texts(1) == ["1:one"])
                 }
-                // There was no other fleet that could have taken the session.
+                // No other fleet could have taken the session.
                 let second = makeFleet()
                 try await second.say(["two"])
                 try await withSessionServer(listeningOn: endpoint, services: [second]) { _ in
@@ -478,8 +478,8 @@ extension SessionPushes<News>.WithMetadata {
         }
     }
 
-    /// Interceptors wait, so that no push is accepted at once. Those that find no connection are lost, on a busy machine
-    /// for example.
+    /// Interceptors wait, so that no push is accepted at once. Pushes without a connection are lost, for example on a
+    /// busy machine.
     @Test func pushesAtMostOnceReachTheMembersOfAServerWithInterceptors() async throws {
         let fleet = openFleet()
         let interceptors = [SessionLoggingInterceptor(logger: Logger(label: "test"))]
@@ -522,7 +522,7 @@ extension SessionPushes<News>.WithMetadata {
         }
     }
 
-    /// It gets nothing of its first membership behind the second one's beginning.
+    /// After the second membership begins, it gets nothing of the first one.
     @Test func aSlowMemberThatLeavesCanJoinAgain() async throws {
         let fleet = openFleet()
         try await withFleet(fleet) { server, endpoint in
@@ -578,7 +578,7 @@ extension SessionPushes<News>.WithMetadata {
                     await #expect(throws: FleetError.self) { try await session.withGroup("g") { _ in } }
                 }
                 #expect(error?.code == .alreadyJoined)
-                // It has left, and may join again, as often as it likes.
+                // It has left, and may join again any number of times.
                 for number in 1...20 {
                     let texts = try await session.texts(from: .now, 1, news, pushing: ["\(number)"], by: fleet)
                     #expect(texts.texts == ["\(number):\(number)"])

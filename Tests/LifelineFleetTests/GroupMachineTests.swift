@@ -2,7 +2,7 @@ import LifelineCore
 import LifelineFleet
 import Testing
 
-/// A member that notes what it gets.
+/// A member that records its messages.
 struct TestMember: Identifiable, Sendable, Equatable {
     let id: Int
 }
@@ -35,7 +35,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         }
     }
 
-    /// Serves a member until nothing is left for it. Returns the offsets, with "r" for recovered ones and "g" for gaps.
+    /// Serves a member until it has everything. Returns the offsets, with "r" for recovered ones and "g" for gaps.
     private func serve(_ id: Int, at seconds: Int = 0) -> [String] {
         var served: [String] = []
         while let (member, serving) = machine.next(for: id, now: Self.at(seconds)) {
@@ -54,7 +54,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
 
     private func next(_ id: Int) -> (TestMember, TestMachine.Serving)? { machine.next(for: id, now: Self.at(0)) }
 
-    /// What a member gets in a turn.
+    /// The messages that a member gets in a turn.
     private static func offsets(_ turn: TestMachine.Turn, of id: Int) -> [UInt64] {
         turn.members.filter { $0.member.id == id }.flatMap { turn.messages.filter($0.wants).map(\.offset) }
     }
@@ -148,7 +148,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(serve(1) == ["6g", "7"])
     }
 
-    /// Whoever joins there reads all before, and finds it then.
+    /// A member that joins there reads all earlier messages, and then finds it.
     @Test func aPositionThatThisNodeHasNotSeenYetIsFoundAtTheEngine() throws {
         receive(1...2)
         let (known, ahead) = (GroupPosition(epoch: 1, offset: 1), GroupPosition(epoch: 1, offset: 4))
@@ -163,7 +163,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(join(1, from: .after(ahead)).isRecovered)
         _ = takeWork()
         #expect(serve(1) == ["5r"])
-        // One that is not there is nobody's.
+        // A message that does not exist goes to no member.
         #expect(!join(2, from: .after(.init(epoch: 1, offset: .max))).isRecovered)
     }
 
@@ -190,7 +190,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         let work = try #require(takeWork())
         #expect(work.turn?.messages.map(\.offset) == [1])
         #expect(work.readAfter == 1)
-        // It comes meanwhile.
+        // It arrives meanwhile.
         receive(2...2)
         let page = GroupPage(
             newest: .init(epoch: 1, offset: 3),
@@ -242,11 +242,11 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(takeWork()?.readAfter == 0)
     }
 
-    /// News of a stranger.
+    /// An announcement for an unknown group.
     @Test(arguments: [
         GroupPosition(epoch: 1, offset: 100), GroupPosition(epoch: .max, offset: .max), .init(epoch: 0, offset: 0),
     ])
-    func whatIsSaidToBeThereAndIsNotIsReadOnce(_ position: GroupPosition) {
+    func aMissingAnnouncedMessageIsReadOnce(_ position: GroupPosition) {
         receive(1...1)
         _ = takeTurn()
         machine.received([], at: position, now: Self.at(0))
@@ -268,7 +268,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         let page = GroupPage(newest: .init(epoch: epoch, offset: 1), messages: [])
         machine.read(page, now: Self.at(0))
         #expect(machine.position == GroupPosition(epoch: epoch, offset: 0))
-        // An answer of the time before is dropped.
+        // An answer from before is dropped.
         machine.read(GroupPage(newest: .init(epoch: 1, offset: 9), messages: []), after: 3, in: 1, now: Self.at(0))
         #expect(machine.position == GroupPosition(epoch: epoch, offset: 0))
         #expect(takeWork()?.readAfter == 0)
@@ -281,7 +281,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(serve(2) == ["1g"])
     }
 
-    @Test func whatIsNoMessageIsToldAsAGap() throws {
+    @Test func malformedMessagesAreReportedAsAGap() throws {
         _ = join(1, from: .now)
         machine.received([1], at: .init(epoch: 1, offset: 1), now: Self.at(0))
         machine.received(Self.noMessage, at: .init(epoch: 1, offset: 2), now: Self.at(0))
@@ -333,7 +333,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         receive(11...11)
         _ = takeTurn()
         #expect(serve(1) == ["7g", "8", "9", "10", "11"])
-        // Nobody is behind any more.
+        // No member is behind any more.
         receive(12...12)
         _ = takeTurn()
         #expect(join(2, from: .earliest).position.offset == 11)
@@ -365,7 +365,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         receive(1...1)
         let turn = try #require(takeTurn())
         #expect(turn.members.map(\.member.id).sorted() == [2, 3])
-        // One goes in the middle of a turn.
+        // One member leaves in the middle of a turn.
         machine.remove(2)
         machine.turnEnded(turn, blocked: [(2, 1)])
         #expect(takeWork()?.gone.count == 1)
@@ -377,7 +377,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         for id in 1...4 { _ = join(id, from: .now) }
         receive(1...3)
         let turn = try #require(takeTurn())
-        // One has got all of the turn, one could not take the second message, one misses some before the next.
+        // One member has got the whole turn, one could not take the second message, one misses some before the next.
         machine.missed(3)
         for id in 1...3 { machine.remove(id) }
         machine.turnEnded(turn, blocked: [(2, 2)])
@@ -386,7 +386,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(takeLeft(2)?.position == GroupPosition(epoch: 1, offset: 1))
         #expect(takeLeft(3)?.followsGap == true)
         #expect(takeLeft(1) == nil)
-        // And one that was served when it was removed.
+        // And one was removed while it was served.
         receive(4...4)
         let next = try #require(takeTurn())
         machine.turnEnded(next, blocked: [(4, 4)])
@@ -397,7 +397,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(takeLeft(4)?.position == GroupPosition(epoch: 1, offset: 4))
     }
 
-    /// It was a member until now, so that nothing is history to it.
+    /// It was a member until now, so no message counts as history for it.
     @Test func oneThatReturnsRecoversNothing() throws {
         receive(1...3)
         let position = GroupPosition(epoch: 1, offset: 1)
@@ -439,7 +439,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         let work = try #require(takeWork())
         #expect(work.served == [1])
         #expect(serve(1) == ["1g"])
-        // In the middle of a turn, which goes on.
+        // In the middle of a turn, which continues.
         machine.missed(2)
         machine.turnEnded(try #require(work.turn), blocked: [])
         #expect(takeWork()?.served == [2])
@@ -473,7 +473,7 @@ typealias TestMachine = GroupMachine<TestMember, [UInt8]>
         #expect(serve(1) == ["3"])
     }
 
-    @Test func whatCouldNotBeSentIsToldWithTheNextMessage() throws {
+    @Test func unsentMessagesAreReportedWithTheNextOne() throws {
         receive(1...3)
         _ = join(1, from: .earliest)
         _ = takeWork()

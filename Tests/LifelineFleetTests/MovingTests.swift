@@ -9,9 +9,9 @@ import NIOConcurrencyHelpers
 import SampleServices
 import Testing
 
-/// Sessions that go from server to server, with the groups that they are in.
+/// Sessions that move from server to server, with their groups.
 @Suite(.timeLimit(.minutes(1))) struct MovingTests {
-    /// Servers with one engine, and a relay in front of them that leads to the first one.
+    /// Servers with one engine, and a relay before them that connects to the first one.
     private func withServers(
         _ fleets: [Fleet],
         _ body: @Sendable ([SessionServer], [Int], CuttingRelay) async throws -> Void
@@ -66,7 +66,7 @@ import Testing
         return (0..<count).map { _ in Fleet(engine: engine, configuration: configuration) }
     }
 
-    /// The next pushes: their texts, and whether one tells of a gap or is called history.
+    /// The next pushes: their texts, and whether they report a gap or are history.
     private func take(
         _ count: Int,
         _ news: SessionPushes<News>.WithMetadata
@@ -98,7 +98,7 @@ import Testing
                 for (index, text) in texts.enumerated() {
                     try await fleets[index % 3].say([text], in: "everybody")
                     guard index % 50 == 25 else { continue }
-                    // Its client comes to another server.
+                    // Its client connects to another server.
                     let next = index / 50 % 3 == 0 ? 1 : index / 50 % 3 == 1 ? 2 : 0
                     relay.redirect(to: ports[next])
                     relay.reset()
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// Nobody listens at a server that was killed.
+    /// Nothing listens for a killed server.
     @Test func theSessionsOfADeadServerAreLost() async throws {
         let engine = MemoryFleetEngine()
         let fleets = fleets(2, engine)
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// Later clients of it begin at once.
+    /// Its later clients begin a new session at once.
     @Test func aDeadServerIsWaitedForOnce() async throws {
         let engine = MemoryFleetEngine()
         let clock = ManualClock()
@@ -206,9 +206,9 @@ import Testing
         #expect(try await take(1, news).texts == ["hello"])
     }
 
-    /// Has a client come from the first server to the second one, and checks that its session goes on there.
+    /// Moves a client from the first server to the second one, and checks that its session continues there.
     ///
-    /// - Parameter drains: whether it comes as the first server goes away.
+    /// - Parameter drains: whether it moves because the first server shuts down.
     private func move(
         _ engine: some FleetEngine,
         drains: Bool = false,
@@ -239,7 +239,7 @@ import Testing
 
     private struct EngineFailure: Error {}
 
-    /// Fails some times at one step.
+    /// Fails a few times at one step.
     private func failing(
         _ count: Int,
         at step: FaultyEngine.Step
@@ -280,7 +280,7 @@ import Testing
         }
         try await move(engine, drains: true) {
             try await isParking.wait()
-            // It has asked again, as it had no answer.
+            // It has asked again, because it got no answer.
             try await until { askCount.withLockedValue { $0 } >= 3 }
             goOn.open(with: ())
         }

@@ -15,7 +15,7 @@ extension PresenceMachine {
         self.init(node: "here", firstVersion: 100, options: options, now: start)
     }
 
-    /// One that watches, and knows that node "there" has some members in version 10.
+    /// A watching machine, which knows that the node "there" has some members in version 10.
     fileprivate static func watching(_ members: [GroupMember]) -> PresenceMachine {
         var machine = PresenceMachine()
         machine.addWatcher()
@@ -74,7 +74,7 @@ struct PresenceMachineTests {
         machine.updated(to: 101, now: start)
         machine.set(ada, of: "2", now: at(200))
         machine.set(nil, of: "1", now: at(200))
-        // It is there again before the next batch.
+        // The member is back before the next batch.
         machine.set(nil, of: "2", now: at(200))
         machine.set(ada, of: "3", now: at(200))
         #expect(machine.takeWork(now: at(200)) == nil)
@@ -139,7 +139,7 @@ struct PresenceMachineTests {
         #expect(change == PresenceChange(node: "here", version: 102, base: nil, present: [ada], absent: []))
     }
 
-    /// A process of this node was killed, and this one has no members.
+    /// An earlier process of this node was killed, and this one has no members.
     @Test func theMembersOfAnEarlierProcessAreTakenBack() {
         var machine = PresenceMachine()
         machine.addWatcher()
@@ -151,7 +151,7 @@ struct PresenceMachineTests {
         #expect(change == PresenceChange(node: "here", version: 101, base: nil, present: [], absent: []))
     }
 
-    /// The answer was on its way when the engine was told.
+    /// The answer was on its way when the engine was updated.
     @Test func aComparisonThatIsOlderThanAnUpdateSaysNothingOfIt() {
         var machine = PresenceMachine()
         machine.set(ada, of: "1", now: start)
@@ -197,7 +197,7 @@ struct PresenceMachineTests {
         #expect(machine.present == nil)
     }
 
-    @Test func whatFailsBeforeItIsReadyIsTriedAgain() {
+    @Test func aSubscriptionThatFailsBeforeItIsReadyIsTriedAgain() {
         var machine = PresenceMachine()
         machine.addWatcher()
         _ = machine.takeWork(now: start)
@@ -221,17 +221,17 @@ struct PresenceMachineTests {
         var machine = PresenceMachine.watching([ada])
         machine.news(11, after: 10, present: [bob], now: start)
         #expect(machine.events(start) == [.joined(bob)])
-        // Twice, and too late.
+        // The update arrives twice, and too late.
         machine.news(11, after: 10, present: [bob], now: start)
         machine.news(9, after: 8, present: [eve], absent: ["bob"], now: start)
         #expect(machine.takeWork(now: start) == nil)
-        // Something is missing.
+        // An update is missing.
         machine.news(13, after: 12, present: [eve], now: start)
         #expect(machine.takeWork(now: start)?.reads == ["there"])
         machine.read(PresencePage(version: 13, members: [bob, eve]), of: "there", now: start)
         #expect(machine.events(start) == [.joined(eve)])
         #expect(machine.events(at(3_000)) == [.left(ada)])
-        // It has told all members.
+        // The node has announced all members.
         machine.news(14, after: nil, now: start)
         #expect(machine.takeWork(now: start)?.reads == ["there"])
     }
@@ -245,7 +245,7 @@ struct PresenceMachineTests {
         let work = machine.takeWork(now: start)
         #expect(work?.events == [.joined(eve)])
         #expect(work?.reads == ["there"])
-        // News that comes meanwhile follows the old answer.
+        // An update that arrives meanwhile follows the old answer.
         machine.news(13, after: 12, present: [bob], now: start)
         machine.read(PresencePage(version: 12, members: [ada, eve]), of: "there", now: start)
         #expect(machine.names == ["ada", "bob", "eve"])
@@ -264,7 +264,7 @@ struct PresenceMachineTests {
     @Test func aMemberThatIsBackInTimeHasNotLeft() {
         var machine = PresenceMachine.watching([ada, bob])
         machine.news(11, after: 10, absent: ["ada", "bob"], now: start)
-        // At another node.
+        // The member is at another node.
         machine.set(ada, of: "1", now: at(2_999))
         #expect(machine.events(at(2_999)) == [])
         #expect(machine.names == ["ada", "bob"])
@@ -292,7 +292,7 @@ struct PresenceMachineTests {
         machine.compare(now: at(5_000))
         #expect(machine.takeWork(now: at(5_000))?.compares == true)
         machine.compared(["there": 10], live: [], now: at(5_000))
-        // It is asked for once more before they leave.
+        // The node is asked once more before its members leave.
         #expect(machine.nextDeadline == at(6_800))
         #expect(machine.takeWork(now: at(6_800))?.compares == true)
         machine.compared(["there": 10], live: [], now: at(6_800))

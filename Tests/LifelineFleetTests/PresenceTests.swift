@@ -5,7 +5,8 @@ import LifelineRuntime
 import LifelineTestSupport
 import Testing
 
-/// Who is in groups, with real sessions over TCP. Sessions are present by their names, those with "twin" in front as one.
+/// Presence in groups, with real sessions over TCP. Sessions are present by name; those with the prefix "twin" are one
+/// member.
 @Suite(.timeLimit(.minutes(1))) struct PresenceTests {
     private func fleet(
         _ engine: any FleetEngine = MemoryFleetEngine(),
@@ -43,7 +44,7 @@ import Testing
         GroupMember(name, attributes: ["in": group])
     }
 
-    @Test func whoComesAndGoesIsTold() async throws {
+    @Test func joinsAndLeavesAreReported() async throws {
         let fleet = fleet()
         try await withServer(fleet) { server, endpoint in
             try await withSessionClient(to: endpoint, configuration: .named("ada")) { _ in
@@ -112,7 +113,7 @@ import Testing
                     try await fleets[1].join("g", server.session(of: "bob"))
                     #expect(try await events.next() == .joined(member("bob")))
                     #expect(try await fleets[0].members(of: "g") == [member("bob")])
-                    // Nobody watches there.
+                    // No session watches there.
                     #expect(try await fleets[1].members(of: "g") == [member("bob")])
                 }
                 #expect(try await events.next() == .left(member("bob")))
@@ -120,7 +121,7 @@ import Testing
         }
     }
 
-    /// A node that was killed does not take its members away. Its lease ends.
+    /// A killed node does not remove its members. Its lease ends.
     @Test func theMembersOfADeadServerLeave() async throws {
         let engine = MemoryFleetEngine()
         try await engine.renewLease(of: "dead", for: .seconds(60))
@@ -182,7 +183,7 @@ import Testing
                 try await fleet.join("g", session)
                 var events = client.presence(of: "g").makeAsyncIterator()
                 #expect(try await events.next() == .present([member("ada")]))
-                // It is told no more when it is none.
+                // A session that is no longer a member gets no more events.
                 fleet.leave("g", session)
                 let last = await #expect(throws: SessionError.self) { _ = try await events.next() }
                 #expect(last?.status?.code == .permissionDenied)

@@ -3,7 +3,7 @@ import LifelineCore
 import LifelineFleet
 import Testing
 
-/// What is asked for a session that is at another node, and what comes of it.
+/// The search for a session that is at another node, and its results.
 @Suite final class SessionSearchTests {
     private var search = SessionSearch(now: SessionSearchTests.at(0))
     private var silentNodes = SilentNodes(lifetime: .seconds(10))
@@ -18,7 +18,7 @@ import Testing
         maximumRequestCount: 1,
         maximumFrameLength: 1
     )
-    /// A state that this node can go on with.
+    /// A state with which this node can continue.
     private let snapshot = SessionSnapshot(
         peerTerms: terms,
         ownTerms: terms,
@@ -42,7 +42,7 @@ import Testing
         search.told(isHeard: isHeard, &silentNodes, now: Self.at(time))
     }
 
-    /// Begins another search, which comes to a node that has the session.
+    /// Begins another search, which finds a node that has the session.
     private func searchAgain(at time: Int, owner: String = "a") {
         search = SessionSearch(now: Self.at(time))
         #expect(took(.owned(by: owner), at: time) == .ask(node: owner))
@@ -54,7 +54,7 @@ import Testing
 
     private func failed(at time: Int) -> SessionSearch.Step { search.failed(now: Self.at(time)) }
 
-    @Test func whatNobodyHasBeginsAnew() {
+    @Test func anUnknownSessionBeginsAnew() {
         #expect(took(.unknown) == .end(.nothing))
         #expect(took(.stale) == .end(.stale))
     }
@@ -98,7 +98,7 @@ import Testing
         #expect(told(false, at: 0) == .wait(until: Self.at(100)))
         #expect(waited(nil, at: 100) == .take)
         #expect(took(.owned(by: "a"), at: 100) == .ask(node: "a"))
-        // It has connected to the engine again, and is lost again.
+        // The node has connected to the engine again, and is lost again.
         #expect(told(true, at: 400) == .wait(until: Self.at(650)))
         #expect(told(false, at: 750) == .wait(until: Self.at(850)))
         #expect(told(false, at: 1_249) == .wait(until: Self.at(1_349)))
@@ -123,7 +123,7 @@ import Testing
         #expect(told(false, at: 600) == .wait(until: Self.at(700)), "that is another one")
     }
 
-    /// All that asked when it was killed hear of it at once.
+    /// All searches that were under way when it was killed end at once.
     @Test func theEndOfOneSearchIsThatOfTheOthers() {
         searchAgain(at: 0)
         _ = told(false, at: 0)
@@ -171,13 +171,13 @@ import Testing
         #expect(told(false, at: 1_000) == .end(.nothing))
     }
 
-    @Test func whatTheNodeThatHasItDoesNotHaveIsLost() {
+    @Test func aSessionThatItsNodeDoesNotHaveIsLost() {
         #expect(took(.owned(by: "a")) == .ask(node: "a"))
         #expect(waited(.unknown) == .take)
         #expect(took(.owned(by: "a")) == .end(.nothing))
     }
 
-    @Test func whatHasGoneOnMeanwhileIsSoughtThere() {
+    @Test func aSessionThatHasMovedIsSoughtThere() {
         #expect(took(.owned(by: "a")) == .ask(node: "a"))
         #expect(waited(.unknown) == .take)
         #expect(took(.owned(by: "b")) == .ask(node: "b"))
@@ -196,7 +196,7 @@ import Testing
         #expect(took(.owned(by: "a"), at: 5_000) == .end(.notNow))
     }
 
-    /// A process that hangs listens, as far as the engine knows.
+    /// For the engine, a process that hangs still listens.
     @Test(arguments: [true, false]) func theLeaseOfANodeThatSaysNothingIsLookedAt(isAlive: Bool) {
         for _ in 1...4 {
             #expect(took(.owned(by: "a")) == .ask(node: "a"))
@@ -224,7 +224,7 @@ import Testing
         #expect(failed(at: 5_000) == .end(.nothing))
     }
 
-    /// It may be this node's, so that no other session may begin in its place.
+    /// The session may be at this node, so no other session may begin in its place.
     @Test func aStateThatCannotBeConfirmedIsNotUsed() {
         #expect(took(.state([1])) == .confirm)
         #expect(failed(at: 100) == .wait(until: Self.at(200)))

@@ -3,7 +3,7 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// The code that the article about files of messages shows.
+/// Runs the code of the article about files of messages.
 @Suite struct ArticleTests {
     private let messages = ["Hello", "Goodbye"].map { text in Sample_Chat_V1_ChatMessage.with { $0.text = text } }
 
@@ -11,7 +11,7 @@ import Testing
         var texts: [String] = []
         func print(_ text: String) { texts.append(text) }
         try await withTemporaryPath { path in
-            // In place of the article's readers and writers, those of the test's own file.
+            // Replaces the article's readers and writers by those of the test's file.
             func DelimitedMessageWriter(path _: String) throws -> LifelineMessageStreams.DelimitedMessageWriter {
                 try .init(path: path)
             }

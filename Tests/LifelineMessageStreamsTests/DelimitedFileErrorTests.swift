@@ -58,7 +58,7 @@ internal import Testing
         }
     }
 
-    /// What follows the half of a message would be read as the rest of it.
+    /// Bytes after half of a message would be read as the rest of it.
     @Test func aWriterThatHasFailedWritesNoMore() throws {
         try withPipe(O_NONBLOCK) { readEnd, writeEnd in
             var drained = [UInt8](repeating: 0, count: 1 << 20)
@@ -118,8 +118,8 @@ internal import Testing
                 var decoder = DelimitedMessageDecoder(of: RawMessage.self)
                 var bytes = [UInt8](repeating: 0, count: 5_000)
                 while received.isEmpty {
-                    // The first signal finds a call of which the pipe has taken a part, the second one a call of which
-                    // it has taken nothing.
+                    // The first signal interrupts a call after a part of its bytes, the second one a call before any of
+                    // its bytes.
                     for _ in 0..<2 {
                         waitUntilAsleep(statusOfWriter)
                         let count = handledSignals.load(ordering: .relaxed)
@@ -140,7 +140,7 @@ internal import Testing
         }
     }
 
-    /// Somebody else closes the descriptor, because no file system here fails to close a file.
+    /// The test closes the descriptor, because closing does not fail on the file systems here.
     @Test func anErrorOfClosingIsThrown() async {
         await #expect(processExitsWith: .success) {
             try await withTemporaryPath("closed") { path in
@@ -164,7 +164,7 @@ internal import Testing
 
 private let handledSignals = Atomic(0)
 
-/// The file that says whether the calling thread sleeps.
+/// The file that shows whether the calling thread sleeps.
 private func statusPathOfThisThread() -> String {
     var target = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/thread-self", &target, target.count)
@@ -179,7 +179,7 @@ private func waitUntilAsleep(_ statusPath: String) {
         guard let file = fopen(statusPath, "r") else { return }
         fgets(&status, CInt(status.count), file)
         fclose(file)
-        // The state stands behind the name of the thread, which is in parentheses.
+        // The state follows the name of the thread, which is in parentheses.
         let state = status.lastIndex(of: CChar(UInt8(ascii: ")"))).map { status[$0 + 2] }
         if state == CChar(UInt8(ascii: "S")) { return }
         sched_yield()

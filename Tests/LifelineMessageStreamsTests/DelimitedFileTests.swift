@@ -24,7 +24,7 @@ internal import Testing
         return messages
     }
 
-    /// Some of its messages straddle the pieces in which files are read and written.
+    /// Some messages span the pieces in which files are read and written.
     @Test func readsWhatWasWritten() async throws {
         try await withTemporaryPath("messages") { path in
             let stream = try SampleStream(count: 300)
@@ -162,7 +162,7 @@ internal import Testing
             #expect(try reader.next()?.bytes == [number])
         }
         try writer.close()
-        // The descriptor is not the writer's to close.
+        // The writer must not close the descriptor.
         #expect(close(ends[1]) == 0)
         #expect(try reader.next() == nil)
         #expect(close(ends[0]) == 0)
@@ -220,7 +220,7 @@ internal import Testing
     }
 }
 
-/// What it was decoded with.
+/// The options of its decoding.
 private struct Decoding: DelimitedMessage, Equatable {
     let partial: Bool
     let options: DecodingOptions

@@ -127,7 +127,7 @@ internal import Testing
         try await task.value
     }
 
-    @Test func whatTheSequenceThrowsIsThrown() async throws {
+    @Test func errorsOfTheSequenceAreThrown() async throws {
         let pieces = Suspending(base: [[0, 5] as [UInt8]], failure: Interrupted())
         var messages = pieces.delimitedMessages(of: RawMessage.self).makeAsyncIterator()
         #expect(try await messages.next() != nil)

@@ -21,7 +21,7 @@ struct SampleStream {
         self.bytes = bytes
     }
 
-    /// Where each message begins.
+    /// The position of each message.
     var offsets: [Int] {
         get throws {
             try messages.reduce(into: [0]) { offsets, message in
@@ -34,7 +34,7 @@ struct SampleStream {
 }
 
 extension [UInt8] {
-    /// In pieces of so many bytes.
+    /// In pieces of a number of bytes.
     func cut(into length: Int) -> [ArraySlice<UInt8>] {
         stride(from: 0, to: count, by: length).map { self[$0..<Swift.min($0 + length, count)] }
     }

@@ -4,7 +4,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Messages of any type, whose types are found out from what holds them.
+/// Messages in a `google.protobuf.Any`, whose types are found by their URLs.
 @Suite struct AnyTests {
     private let types = MessageRegistry([Sample_Chat_V1_User.self, Google_Protobuf_Duration.self])
 
@@ -24,7 +24,7 @@ import Testing
         ("x/\u{301}sample.chat.v1.User", .unknownMessageType), ("a/b/sample.chat.v1.User", .truncated),
         ("sample.chat.v1.User", .truncated),
     ])
-    func whatARegistryCannotUnpack(url: String, code: MessageError.Code) {
+    func messagesThatARegistryCannotUnpack(url: String, code: MessageError.Code) {
         let any = Google_Protobuf_Any.with { ($0.typeURL, $0.value) = (url, [0x0a]) }
         #expect(throws: MessageError.self) { try any.unpacked(with: MessageRegistry()) }
         do {

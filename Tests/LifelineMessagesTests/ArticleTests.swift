@@ -3,7 +3,7 @@ import LifelineProtos
 import LifelineWellKnownTypes
 import Testing
 
-/// The code that the README and the articles about messages show.
+/// Runs the code of the README and of the articles about messages.
 @Suite struct ArticleTests {
     private let message = Sample_Chat_V1_ChatMessage.with {
         $0.text = "Grüezi"

@@ -3,14 +3,14 @@ import Testing
 
 @testable import LifelineMessages
 
-/// Submessages, lists and maps that are assigned as wholes, from wherever they are.
+/// Submessages, lists and maps that are assigned as a whole, from any message.
 @Suite struct AssigningTests {
     // MARK: From the message itself
 
-    /// How the message stands to its memory when it is assigned a part of itself.
+    /// The state of a message's memory when a part of itself is assigned to it.
     enum Sharing: CaseIterable {
         case unshared, shared
-        /// Its next change moves it to new memory, after many changes have left garbage behind.
+        /// Many changes have left garbage, so the next change moves it to new memory.
         case overdue
     }
 
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Changes an example in each way of sharing, and compares it with what is expected.
+    /// Changes an example in each way of sharing, and compares it with the expected value.
     private func expect(
         _ sharing: Sharing,
         _ change: (inout ChatMessage) -> Void,
@@ -48,7 +48,7 @@ import Testing
         change(&message)
         #expect(message == expected)
         #expect(copies.allSatisfy { $0 == example() })
-        // Its memory is its own: later changes do not reach what was assigned from.
+        // Its memory is separate: later changes do not affect the source.
         message.attachments.append(.with { $0.url = "later" })
         message.headers["later"] = "x"
         message.author.name = "later"
@@ -68,7 +68,7 @@ import Testing
         expect(sharing, { $0.replyTo = $0.replyTo.replyTo }, is: expected)
     }
 
-    // MARK: What is copied
+    // MARK: Copies
 
     @Test func longListsTakeMoreThanTheAllowance() throws {
         let texts = (0..<1_000).map { "\($0)" + String(repeating: "x", count: 100) }
@@ -94,7 +94,7 @@ import Testing
         other.headers = full.headers
         expectAll(other)
 
-        // In a message that is lent, and in place of a list that is.
+        // In a lent message, and in place of a lent list.
         var outer = ChatMessage.with { $0.replyTo.attachments = [.with { $0.size = 1 }] }
         outer.replyTo.poll.choices = full.poll.choices
         func replace(_ list: inout RepeatedField<Sample_Chat_V1_Attachment>) { list = full.attachments }
@@ -122,7 +122,7 @@ import Testing
         #expect(message.attachments.map(\.size) == [9] && kept == example().attachments)
     }
 
-    /// Text that is not UTF-8 goes on reading as U+FFFD in the message that it is assigned to.
+    /// Text that is not UTF-8 still reads as U+FFFD in the message to which it is assigned.
     @Test func malformedTextIsCopiedAsIs() throws {
         // The fields 5 (an attachment with a URL), 6 (an entry of a map) and 16 (a poll with a choice).
         let bytes: [UInt8] = [

@@ -8,7 +8,7 @@ extension [UInt8] {
     init(_ span: Span<UInt8>) { self = span.withUnsafeBufferPointer { Array($0) } }
 }
 
-/// Reading strings, bytes and elements where they lie, instead of copies of them.
+/// Reading strings, bytes and elements in place, without copies.
 @Suite struct BorrowingTests {
     private struct Stop: Error, Equatable { var number = 0 }
 

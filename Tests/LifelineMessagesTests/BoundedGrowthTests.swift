@@ -3,13 +3,13 @@ import LifelineMessages
 import LifelineProtos
 import Testing
 
-/// Setting something again and again must not let a message grow: an arena takes nothing back, but is left behind in
-/// time.
+/// Setting a field again and again must not let a message grow: an arena frees nothing, but the message moves to a new
+/// one in time.
 ///
-/// Each test runs in a process of its own, for the memory that is measured is the process's.
+/// Each test runs in its own process, because the memory of the whole process is measured.
 @Suite(.enabled(if: !isSanitized, "Sanitizers keep freed memory."), .timeLimit(.minutes(5)))
 struct BoundedGrowthTests {
-    /// Changes `start` until, without a bound, it would have taken 240 MB. It may take 32.
+    /// Changes `start` until it would have taken 240 MB without a bound. It may take 32.
     private static func expectBoundedGrowth(
         of start: ChatMessage = ChatMessage(),
         _ set: (inout ChatMessage, String) -> Void
@@ -20,7 +20,7 @@ struct BoundedGrowthTests {
 
     /// The same within one loan of `part`, which is given back only after all the changes.
     private static func expectBoundedGrowth<Part>(lending part: inout Part, _ set: (inout Part, String) -> Void) {
-        // By turns: what is as long or shorter is put in the old one's place.
+        // Alternates, because a value that is not longer replaces the old one in place.
         let texts = ["short", String(repeating: "long", count: 4_000)]
         for text in texts { set(&part, text) }
         let before = residentBytes()

@@ -2,9 +2,9 @@ import LifelineMessages
 import LifelineTestSupport
 import Testing
 
-/// Every kind of field, cut off and damaged in every place: a message or an error comes of it, and never a trap.
+/// Every kind of field, truncated and damaged in every place: the result is a message or an error, never a trap.
 @Suite(.timeLimit(.minutes(5))) struct DamagedInputTests {
-    /// Decodes as `M`. A message that comes of it must survive encoding. Returns whether one did.
+    /// Decodes as `M`. A resulting message has to survive encoding. Returns whether there is one.
     @discardableResult
     private func expectMessageOrError<M: Message>(_ bytes: [UInt8], as _: M.Type) throws -> Bool {
         let message: M
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// One message's bytes as another's: fields of other wire types, lengths that are no lengths.
+    /// The bytes of one message decoded as another: fields of other wire types, bytes that are not lengths.
     @Test func everyMessageAsEveryOther() throws {
         for (_, message) in MessageCorpus.all {
             let bytes = try message.serializedBytes()

@@ -24,7 +24,7 @@ import Testing
 
     // MARK: Depth
 
-    /// What a Test_Imports_Tree has in a field of this number and this content: a way to go one level down.
+    /// Wraps content in a field of a Test_Imports_Tree with this number, which adds a level.
     private static let ways: [(name: String, wrap: @Sendable ([UInt8]) -> [UInt8])] = [
         ("submessage", { field(2, $0) }),
         ("submessage after another field", { [0x0A, 1, 0x61] + field(2, $0) }),
@@ -55,7 +55,7 @@ import Testing
         #expect(code(wrap(bytes), as: Test_Imports_Tree.self, options) == .tooDeep)
     }
 
-    /// An entry of a map is a message too: a tree in a map stands two deeper.
+    /// A map entry is a message, too: a tree in a map is two levels deeper.
     @Test(arguments: [2, 10, 100]) func mapEntriesCountAsMessages(maximum: Int) throws {
         var bytes: [UInt8] = []
         for _ in 0..<(maximum / 2) { bytes = Self.field(5, Self.field(2, bytes)) }
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: Memory
 
-    /// The lowest limit that `bytes` are decoded with, to 64 bytes.
+    /// The lowest limit at which `bytes` are decoded, to within 64 bytes.
     private func lowestMemoryLimit<M: Message>(_ bytes: [UInt8], as _: M.Type) -> Int {
         var (refused, accepted) = (-1, 1 << 31)
         while accepted - refused > 64 {
@@ -171,7 +171,7 @@ import Testing
         max(0, limit) + 3 * inputByteCount + 5_120
     }
 
-    /// The lowest limit that is accepted, to 64 bytes.
+    /// The lowest accepted limit, to within 64 bytes.
     private func lowestLimit(_ isAccepted: (Int) -> Bool) -> Int {
         var (refused, accepted) = (-1, 1 << 31)
         while accepted - refused > 64, accepted > 64 {

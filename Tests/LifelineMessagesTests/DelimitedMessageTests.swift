@@ -9,7 +9,7 @@ import Testing
         into messages: inout [Message]
     ) throws(MessageError) {
         let bytes = payloads.flatMap { $0 }
-        // Not rethrown by `withUnsafeBytes` as what it is.
+        // `withUnsafeBytes` does not rethrow the typed error.
         let result = bytes.withUnsafeBytes { bytes in
             var start = 0
             let slices = payloads.map { payload in
@@ -48,7 +48,7 @@ import Testing
         #expect(messages.map(\.bytes) == [[8], [], [1, 2, 3]])
     }
 
-    /// Short and long ones, more than share memory; those that are the same, and not where they lie in it.
+    /// Short and long messages, more than share memory. Their content counts, not their position in it.
     @Test func rawMessagesThatShareMemoryAreEachTheirOwn() throws {
         let payloads = [0, 1, 100, 1_023, 1_024, 5_000, 7, 900, 900, 900, 900, 900, 900, 1, 1, 100].enumerated()
             .map { [UInt8](repeating: UInt8($0 % 13), count: $1) }
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// Side by side but for what may be a prefix, far from each other, in another order, and one twice.
+    /// Adjacent except for a possible prefix, far apart, in another order, and one twice.
     @Test func rawMessagesAreFoundWhereverTheyLie() throws {
         let bytes = [UInt8](0...99)
         let ranges = [
@@ -90,7 +90,7 @@ import Testing
         #expect(Set(blocks[0...3]).count == 1 && blocks[3] != blocks[4] && blocks[4] == blocks[6])
     }
 
-    /// Whoever keeps one of many keeps little of the others.
+    /// Keeping one of many messages keeps little memory of the others.
     @Test func rawMessagesShareLittleMemory() throws {
         var messages: [RawMessage] = []
         try decode((0..<200).map { [UInt8](repeating: 1, count: $0 % 3 == 0 ? 700 + 2 * $0 : 50) }, into: &messages)
@@ -115,7 +115,7 @@ import Testing
         #expect(shared == nil)
     }
 
-    /// Of those that lie in memory, as a batch's do, and need not be held each.
+    /// For messages in contiguous memory, as in a batch, which need not be retained separately.
     @Test func aMessageInMemoryIsWrittenAsItIsByItself() throws {
         var raw: [RawMessage] = []
         try decode([[1], [], [UInt8](repeating: 4, count: 200)], into: &raw)
@@ -142,7 +142,7 @@ import Testing
         #expect(messages.map(\.bytes) == [[], [8, 9], [4, 5]])
     }
 
-    /// Where a type does not say itself what it is without its length.
+    /// For a type without its own implementation for bodies without length.
     @Test(arguments: [0, 1, 127, 128, 20_000]) func thePayloadIsWhatStandsBehindTheLength(count: Int) throws {
         let bytes = [UInt8](repeating: 7, count: count)
         #expect(try Delimited(message: RawMessage(bytes: bytes)).encodedPayload(partial: false) == bytes)

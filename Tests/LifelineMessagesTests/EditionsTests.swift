@@ -139,7 +139,7 @@ import Testing
 
                 """
         )
-        // Either form is read of either.
+        // Both forms are read for both kinds.
         let other = try Packing(
             serializedBytes: [0x08, 1, 0x08, 2, 0x12, 2, 1, 2, 0x18, 1, 0x22, 2, 1, 0, 0x20, 7]
         )
@@ -235,7 +235,7 @@ import Testing
         )
     }
 
-    /// Only those that look like proto2's groups have another name than the field's.
+    /// Only fields that look like proto2 groups have a name other than the field's.
     @Test func textFormatKnowsTheNamesOfDelimitedFields() throws {
         let message = Delimited.with { $0.inner.number = 1 }
         #expect(try Delimited(textFormatString: "Inner { number: 1 }") == message)

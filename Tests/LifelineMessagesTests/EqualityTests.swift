@@ -5,7 +5,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Messages, lists and maps are equal when their encodings are, and hash alike then.
+/// Messages, lists and maps are equal if their encodings are, and then have equal hashes.
 @Suite struct EqualityTests {
     private typealias Singular = Test_Scalars_Proto3_Singular
     private typealias Optional = Test_Scalars_Proto3_Optional
@@ -97,7 +97,7 @@ import Testing
         try expectEqualityByBits { number in ChatMessage.with { $0.replyTo.location.latitude = number } }
     }
 
-    /// Extensions are there as bytes alone: a known field is compared as they are.
+    /// Extensions exist only as bytes: a known field is compared like them.
     @Test func numbersInExtensionsAndUnknownFields() throws {
         typealias Extendable = Test_Proto2_Extendable
         try expectEqualityByBits { number in Extendable.with { $0.Test_Extending_aDouble = number } }
@@ -147,7 +147,7 @@ import Testing
         #expect(["a": .with { $0.x = 1 }] as MapField<String, Point> != ["a": .init()])
     }
 
-    /// Text that is not UTF-8 reads the same, but is other bytes.
+    /// Texts that are not UTF-8 may read the same, but have different bytes.
     @Test func malformedText() throws {
         func message(_ byte: UInt8) throws -> Packed {
             try Packed(serializedBytes: [0x72, 1, byte], options: DecodingOptions(validatesUTF8: false))
@@ -214,9 +214,9 @@ import Testing
 }
 
 extension Message {
-    /// The message as one that knows none of its fields.
+    /// The message, decoded by a type that knows none of its fields.
     fileprivate var withoutKnownFields: Google_Protobuf_Empty {
-        // What was encoded can be decoded.
+        // Encoded bytes can be decoded.
         guard let bytes = try? serializedBytes(), let empty = try? Google_Protobuf_Empty(serializedBytes: bytes) else {
             preconditionFailure("A message of unknown fields")
         }

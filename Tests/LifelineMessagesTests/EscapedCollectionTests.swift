@@ -2,7 +2,7 @@ import LifelineMessages
 import LifelineProtos
 import Testing
 
-/// As EscapedLoanTests, for lists and maps.
+/// Like EscapedLoanTests, for lists and maps.
 @Suite struct EscapedCollectionTests {
     @Test func aListOfNumbers() {
         var message = ValueSemanticsTests.sample()
@@ -34,7 +34,7 @@ import Testing
         #expect(message.mentions == [99, 2, 3])
     }
 
-    /// The copy is the only one that holds the loan then, and the whole is as it was when it was lent.
+    /// Then only the copy holds the loan, and the whole is unchanged since it was lent.
     @Test func changingTheCopyFirst() {
         var message = ValueSemanticsTests.sample()
         var numbers: RepeatedField<UInt64> = []
@@ -56,7 +56,7 @@ import Testing
         #expect(numbers == [9, 2, 3] && messages.map(\.url) == ["b", "other"] && map == ["k": "other"])
     }
 
-    /// The copies alone hold the loans then, and what they came from is settled afterwards.
+    /// Then only the copies hold the loans, and their sources are settled afterwards.
     @Test func replacingWhatIsLentAndChangingItsCopy() {
         var message = ValueSemanticsTests.sample()
         var expected = message
@@ -181,7 +181,7 @@ import Testing
         #expect(message.attachments.map(\.url) == ["a", "b"])
     }
 
-    /// Loans are kept for the next ones: one that somebody still holds must not be.
+    /// Loans are reused, but a loan that is still referenced must not be.
     @Test func loansThatCameBackAreNotMixedUp() {
         var message = ValueSemanticsTests.sample()
         var (authors, lists): ([Sample_Chat_V1_User], [RepeatedField<UInt64>]) = ([], [])

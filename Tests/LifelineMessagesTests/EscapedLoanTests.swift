@@ -3,7 +3,7 @@ import LifelineProtos
 import TestProtos
 import Testing
 
-/// Copies that are made of a part while it is lent (inside an `inout` scope) and kept: each is a value of its own.
+/// Copies of a part that are made while it is lent (inside an `inout` scope), and kept: each is an independent value.
 @Suite struct EscapedLoanTests {
     typealias Tree = Test_Imports_Tree
 
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// Ways to a part of a tree, which is lent for the time of the closure.
+    /// Ways to access a part of a tree, which is lent during the closure.
     private static let ways: [(name: String, lend: @Sendable (inout Tree, (inout Tree) -> Void) -> Void)] = [
         ("submessage", { $1(&$0.left) }),
         ("optional submessage", { $1(&$0.right) }),
@@ -42,7 +42,7 @@ import Testing
         return name
     }
 
-    /// Changes everywhere in a tree: along the way, beside it, and the tree itself.
+    /// Changes everywhere in a tree: along the path, beside it, and of the tree itself.
     private func change(_ tree: inout Tree, way: Int) {
         if way != Self.ways.count - 1 { Self.ways[way].lend(&tree) { $0.name += " changed" } }
         tree.name += " changed"
@@ -69,7 +69,7 @@ import Testing
         #expect(kept?.name == "by the copy")
     }
 
-    /// The copy is the only one that holds the loan then, and the whole is as it was when it was lent.
+    /// Then only the copy holds the loan, and the whole is unchanged since it was lent.
     @Test(arguments: ways.indices) func changingTheCopyFirst(way: Int) throws {
         var tree = Self.tree()
         var kept = Tree()
@@ -86,7 +86,7 @@ import Testing
         #expect(try kept.serializedBytes() == keptBytes)
     }
 
-    @Test(arguments: ways.indices) func whatIsLentGoesOnBeingChanged(way: Int) {
+    @Test(arguments: ways.indices) func aLentValueCanStillBeChanged(way: Int) {
         var tree = Self.tree()
         var kept: [Tree] = []
         Self.ways[way].lend(&tree) {
@@ -167,7 +167,7 @@ import Testing
         if way != Self.ways.count - 1 { #expect(name(of: way, in: tree) == "lent") }
     }
 
-    /// The copy alone holds the loan then, and what it came from is settled afterwards.
+    /// Then only the copy holds the loan, and its source is settled afterwards.
     @Test(arguments: ways.indices) func replacingWhatIsLentAndChangingItsCopy(way: Int) throws {
         var (tree, kept) = (Self.tree(), Tree())
         let before = tree

@@ -4,16 +4,16 @@ import LifelineProtos
 import LifelineTestSupport
 import Testing
 
-/// Copies of what is lent that other threads drop, read or change while the lender takes back what it lent.
+/// Copies of lent parts that other threads drop, read or change while the lender takes the part back.
 ///
-/// Not under ThreadSanitizer: it does not see Swift's counts of references, which are what orders the last use of a
-/// dropped copy before the lender's next change. So it reports races that there are not, as it does for every
-/// copy-on-write class that is built on `isKnownUniquelyReferenced`.
+/// Not under ThreadSanitizer: it does not see Swift's reference counts, which order the last use of a dropped copy
+/// before the lender's next change. So it reports false races, as for every copy-on-write class that uses
+/// `isKnownUniquelyReferenced`.
 @Suite(.enabled(if: dlsym(nil, "__tsan_init") == nil, "It knows no counts of references."), .timeLimit(.minutes(5)))
 struct EscapingLoansTests {
     private static let roundCount = 500
 
-    /// A twin, which nobody copies a part of, goes through the same changes.
+    /// A twin without copies of its parts goes through the same changes.
     @Test(arguments: 1...4 as ClosedRange<UInt64>) func copiesThatGoToOtherThreads(seed: UInt64) async throws {
         var (random, twinRandom) = (SeededGenerator(seed: seed), SeededGenerator(seed: seed))
         var (message, twin) = (Self.message(), Self.message())
@@ -24,7 +24,7 @@ struct EscapingLoansTests {
             change(&twin, round, &twinRandom, &none)
             try #require(message == twin, "seed \(seed), round \(round)")
             if round % 25 == 24 {
-                // Of a message that is gone, the copies are all that is left.
+                // The message is gone, and only the copies are left.
                 if Bool.random(using: &random) { message = Self.message() }
                 await copies.finish()
                 (message, twin) = (Self.message(), Self.message())
@@ -61,7 +61,7 @@ struct EscapingLoansTests {
         change(attachments: &message.attachments, round, &random, &copies)
         change(headers: &message.headers, round, &random, &copies)
         change(choices: &message.poll.choices, round, &random, &copies)
-        // What is lent is taken back whichever way its scope ends.
+        // A lent part is taken back in whatever way its scope ends.
         try? failing(&message.replyTo, round, &random, &copies)
         copies.send(message, random.fate(), as: { $0.textFormatString() }) {
             $0.replyTo.author.name = "changed"
@@ -175,14 +175,14 @@ struct EscapingLoansTests {
 
 // MARK: - Copies
 
-/// What a task does with the copy that it gets.
+/// The action of a task on its copy.
 private enum Fate { case drop, read, change }
 
 extension SeededGenerator {
     fileprivate mutating func fate() -> Fate { [.drop, .read, .change][Int(next() % 3)] }
 }
 
-/// Copies of parts, each with a task of its own.
+/// Copies of parts, each with a task.
 private struct Copies {
     /// Whether copies are made at all.
     let areSent: Bool

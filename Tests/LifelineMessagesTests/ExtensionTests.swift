@@ -57,7 +57,7 @@ extension UnsafeMutablePointer {
         }
     }
 
-    /// The same as C++ libprotobuf 3.21 encodes it.
+    /// The encoding of C++ libprotobuf 3.21.
     private static let fullBytes = bytes(
         """
         0a016ef106000000000000f83ffd06000080be8007fdffffffffffffffff018807808080808080808080019007079907090000000000\
@@ -67,7 +67,7 @@ extension UnsafeMutablePointer {
         """
     )
 
-    /// The same as Python's protobuf 7.36 prints it, but for the spaces.
+    /// The text of Python's protobuf 7.36, except for spaces.
     private static let fullJSON = #"""
         {"name":"n","[test.extending.a_double]":1.5,"[test.extending.a_float]":-0.25,"[test.extending.an_int64]":"-3",\#
         "[test.extending.a_uint64]":"9223372036854775808","[test.extending.an_int32]":7,\#
@@ -108,7 +108,7 @@ extension UnsafeMutablePointer {
 
     // MARK: Typed access
 
-    @Test func whatIsSetIsEncodedInTheOrderOfTheNumbers() throws {
+    @Test func extensionsAreEncodedInTheOrderOfTheirNumbers() throws {
         #expect(try Self.full.serializedBytes() == Self.fullBytes)
     }
 
@@ -164,7 +164,7 @@ extension UnsafeMutablePointer {
         #expect(weight.Test_Extending_unit == "g")
     }
 
-    /// An encoding may have an extension in parts, and between other fields.
+    /// An encoding may split an extension into parts, with other fields in between.
     @Test func partsAreMerged() throws {
         let message = try Extendable(
             serializedBytes: Self.bytes("fa07020805" + "900801" + "f00601" + "9a080102" + "fa0704120208069208020304")
@@ -203,7 +203,7 @@ extension UnsafeMutablePointer {
         #expect(try Extendable(serializedBytes: Self.fullBytes, extensions: Self.types) == Self.full)
         for (hex, code) in [
             ("fa07020880", MessageError.Code.truncated), ("fa070112", .truncated),
-            // A required field is absent, in an extension and in one of its own.
+            // A required field is absent, in an extension and in an extension of that.
             ("fa0700", .missingRequiredField), ("b20800", .missingRequiredField),
         ] {
             let bytes = Self.bytes(hex)
@@ -272,7 +272,7 @@ extension UnsafeMutablePointer {
         }
     }
 
-    /// The limit is one of extensions: the message around them may be deeper.
+    /// The limit applies to extensions: the message around them may be deeper.
     @Test func extensionsBelowTheLimitAreRefused() throws {
         var weight = Weight()
         weight.below.below.below.Test_Extending_unit = "g"
@@ -479,7 +479,7 @@ extension UnsafeMutablePointer {
         #expect(message.Test_Extending_aBool && message.Test_Proto2_ratio == 2)
     }
 
-    /// Every part of an input: it is read or refused, and nothing is lost.
+    /// Every part of an input is read or refused, and nothing is lost.
     @Test func everyTruncationIsReadOrRefused() throws {
         for count in 0..<Self.fullBytes.count {
             let part = Array(Self.fullBytes.prefix(count))

@@ -4,7 +4,7 @@ import LifelineProtos
 import LifelineWellKnownTypes
 import Testing
 
-// The file that docs/migrating-from-swift-protobuf.md shows, for programs that use Foundation.
+// The file in docs/migrating-from-swift-protobuf.md for programs that use Foundation.
 
 // snippet.data-and-date
 extension LifelineMessages.Message {

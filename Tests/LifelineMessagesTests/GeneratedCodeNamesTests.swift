@@ -2,7 +2,7 @@ import LifelineMessages
 import TestProtos
 import Testing
 
-/// That what has an awkward name can be used; that it compiles is half of the test.
+/// Declarations with awkward names can be used. Compiling this file is half of the test.
 @Suite struct GeneratedCodeNamesTests {
     private func fieldNumbers(_ message: some Message) throws -> [Int] {
         // All fields are strings of one letter here: tag, length, letter.

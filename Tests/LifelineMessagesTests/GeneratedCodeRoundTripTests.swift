@@ -2,7 +2,7 @@ import LifelineMessages
 import TestProtos
 import Testing
 
-/// Every field of every kind, at the ends of its range, there and back.
+/// Every field of every kind, at the ends of its range, encoded and decoded.
 @Suite struct GeneratedCodeRoundTripTests {
     private func expectRoundTrip<M: Message>(_ message: M, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let bytes = try message.serializedBytes()
@@ -99,7 +99,7 @@ import Testing
         #expect(decoded.aPoint.x == .max)
     }
 
-    /// A String that is wrongly taken for ASCII counts a UTF-16 unit for each byte.
+    /// A String that is wrongly marked as ASCII counts a UTF-16 unit for each byte.
     @Test func textOfEveryLengthIsToldFromASCII() {
         for (length, position) in (16...40).flatMap({ length in (0..<length).map { (length, $0) } }) {
             let after = String(repeating: "b", count: length - 1 - position)

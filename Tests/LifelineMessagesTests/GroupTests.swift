@@ -108,7 +108,7 @@ import Testing
         let text = "Single {\n  number: 5\n}\nChosen {\n  content: \"\\007\"\n}\nMany {\n}\n"
         #expect(message.textFormatString() == text)
         #expect(try Groups(textFormatString: text) == message)
-        // As newer versions of protobuf do.
+        // As in newer versions of protobuf.
         #expect(try Groups(textFormatString: "single {}").hasSingle)
         #expect(throws: MessageError.self) { try Groups(textFormatString: "SINGLE {}") }
     }

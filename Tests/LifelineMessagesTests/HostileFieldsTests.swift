@@ -4,7 +4,7 @@ import LifelineTestSupport
 import TestProtos
 import Testing
 
-/// Fields that are not what their message type says, in every place and kind: the encoding's rules, to the letter.
+/// Fields that do not match their message type, in every place and kind, by the exact rules of the encoding.
 @Suite(.timeLimit(.minutes(5))) struct HostileFieldsTests {
     private typealias Singular = Test_Scalars_Proto3_Singular
 
@@ -23,7 +23,7 @@ import Testing
         value < 128 ? [UInt8(value)] : [UInt8(value % 128 + 128)] + varint(value / 128)
     }
 
-    /// What stands behind a tag of each wire type.
+    /// The content after a tag of each wire type.
     private static let payloads: [(wireType: Int, bytes: [UInt8])] = [
         (0, [1]), (1, [1, 2, 3, 4, 5, 6, 7, 8]), (2, [2, 8, 1]), (5, [1, 2, 3, 4]),
     ]
@@ -35,7 +35,7 @@ import Testing
         #expect(code([UInt8(wireType)] + rest, as: Singular.self) == .invalidTag)
         #expect(code([0x18, 1, UInt8(wireType)] + rest, as: Singular.self) == .invalidTag)
         #expect(code([0x80 | UInt8(wireType), 0] + rest, as: Singular.self) == .invalidTag, "in two bytes")
-        // In a submessage, a map's entry, and a group.
+        // In a submessage, a map entry, and a group.
         #expect(code([0x8A, 1, 10, UInt8(wireType)] + rest, as: Singular.self) == .invalidTag)
         #expect(code([0x32, 10, UInt8(wireType)] + rest, as: ChatMessage.self) == .invalidTag)
         #expect(code([0xFB, 7, UInt8(wireType)] + rest, as: Singular.self) == .invalidTag)
@@ -48,7 +48,7 @@ import Testing
         #expect(code(Self.tag(number, wireType) + [0, 0, 0, 0], as: Singular.self) == .invalidTag)
     }
 
-    /// A tag in more bytes than it needs is that tag all the same; one in more than five bytes is none.
+    /// A tag may have more bytes than it needs, but not more than five.
     @Test(arguments: 1...10) func tagsInMoreBytesThanTheyNeed(count: Int) throws {
         let padded = [0x98] + [UInt8](repeating: 0x80, count: max(count - 2, 0)) + [0]
         let bytes = (count == 1 ? [0x18] : padded) + [7]
@@ -68,7 +68,7 @@ import Testing
 
     // MARK: Wire types
 
-    /// A field of every kind with every other wire type is unknown: kept, and not what the property reads.
+    /// A field of every kind with every other wire type is unknown: it is kept, but the property does not read it.
     @Test(arguments: 1...17) func otherWireTypesAreUnknown(number: Int) throws {
         // In the order of the fields 1 to 17.
         let expected = [1, 5, 0, 0, 0, 0, 0, 0, 5, 1, 5, 1, 0, 2, 2, 0, 2][number - 1]
@@ -81,7 +81,7 @@ import Testing
             #expect(optional.unknownFields == bytes)
             let member = try Test_Scalars_Proto3_Choice(serializedBytes: bytes)
             #expect(member.unknownFields == bytes && member.value == nil)
-            // Lists of numbers come packed too; others are as the singular field is.
+            // Lists of numbers may be packed; other lists have the encoding of singular fields.
             guard wireType != 2 else { continue }
             let list = try Test_Scalars_Proto3_Packed(serializedBytes: bytes)
             #expect(list.unknownFields == bytes)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// Unknown fields inside an entry are dropped, for an entry is no message that anybody sees.
+    /// Unknown fields inside a map entry are dropped, because the entry is not visible as a message.
     @Test func unknownFieldsInAMapsEntry() throws {
         let entry: [UInt8] = [0x0A, 1, 0x61, 0x18, 5, 0x08, 9, 0x12, 1, 0x62, 0x1B, 0x20, 1, 0x1C]
         let message = try ChatMessage(serializedBytes: [0x32, UInt8(entry.count)] + entry)
@@ -169,7 +169,7 @@ import Testing
         #expect(code([0x1A, 2, 1, 0x80, 0x18, 1], as: Test_Scalars_Proto3_Packed.self) != nil)
     }
 
-    /// Zeros in front of a varint's end are no error, and a number that is too wide loses its upper bits.
+    /// Padding zeros in a varint are no error, and a number that is too wide loses its upper bits.
     @Test(arguments: 1...10) func varintsInMoreBytesThanTheyNeed(count: Int) throws {
         let five = count == 1 ? [5] : [0x85] + [UInt8](repeating: 0x80, count: count - 2) + [0]
         for (field, expected) in [
@@ -186,7 +186,7 @@ import Testing
         let message = try Singular(serializedBytes: [0x18] + wide + [0x28] + wide + [0x38] + wide + [0x80, 1] + wide)
         #expect(message.aInt32 == 7 && message.aUint32 == 7 && message.aSint32 == -4)
         #expect(message.aColor.rawValue == 7)
-        // A bool is true when any bit is set, upper ones too.
+        // A bool is true if any bit is set, including upper ones.
         #expect(try Singular(serializedBytes: [0x68] + Self.varint(1 << 63)).aBool)
         #expect(try Test_Scalars_Proto3_Packed(serializedBytes: [0x6A, 10] + Self.varint(1 << 63)).someBool == [true])
     }
@@ -209,7 +209,7 @@ import Testing
         #expect(code(tag + [UInt8](repeating: 0x80, count: 10) + [1], as: Singular.self) == .malformedVarint)
     }
 
-    /// What is inside must end where its length says, although there are bytes behind it.
+    /// The content has to end at its length, although further bytes follow.
     @Test func nothingReachesBeyondItsMessage() {
         let behind = [UInt8](repeating: 0x08, count: 40)
         #expect(code([0x8A, 1, 1, 0x08] + behind, as: Singular.self) == .truncated)

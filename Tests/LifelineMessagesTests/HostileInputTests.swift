@@ -4,7 +4,7 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// What a peer may send to do harm: a message or a typed error, within the limits, and never a trap.
+/// Harmful input of a peer leads to a message or a typed error, within the limits, and never to a trap.
 @Suite(.timeLimit(.minutes(1))) struct HostileInputTests {
     private func failure(
         _ bytes: [UInt8],
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func encodingIsLimitedToo() throws {
-        // What was decoded can be encoded, however deep.
+        // A decoded message can be encoded, however deep it is.
         let deepest = nested(1_000)
         var message = try ChatMessage(serializedBytes: deepest, options: DecodingOptions(maximumDepth: .max))
         #expect(try message.serializedBytes() == deepest)
@@ -203,7 +203,7 @@ import Testing
         #expect(decodedCount > 1_000, "enough of them get past the decoder")
     }
 
-    /// Decodes; a message that comes of it must survive encoding, and changes. Returns whether one did.
+    /// Decodes. A resulting message has to survive encoding and changes. Returns whether there is one.
     @discardableResult
     private func decodeAndCheck(_ bytes: [UInt8]) throws -> Bool {
         guard var message = try? ChatMessage(serializedBytes: bytes) else { return false }

@@ -5,12 +5,12 @@ import LifelineTestSupport
 import TestProtos
 import Testing
 
-/// JSON around the places where the parser goes from sixteen or eight bytes at once to single ones. All texts stand at
-/// the end of a page behind which nothing can be read, so that reading too far is a fault.
+/// JSON at the places where the parser changes from sixteen or eight bytes at once to single bytes. All texts are at
+/// the end of a page that no readable page follows, so that reading too far causes a fault.
 @Suite(.timeLimit(.minutes(5))) struct JSONBoundaryTests {
     private typealias Singular = Test_Scalars_Proto3_Singular
 
-    /// A page, and one behind it that cannot be read.
+    /// A page, and an unreadable page after it.
     private final class Page {
         private let size = Int(getpagesize())
         private let memory: UnsafeMutableRawPointer
@@ -22,7 +22,7 @@ import Testing
 
         deinit { munmap(memory, 2 * size) }
 
-        /// What comes of a text, which stands at the page's end.
+        /// The result of a text at the end of the page.
         func read(_ json: [UInt8], _ options: JSONDecodingOptions = JSONDecodingOptions()) -> Result<
             Singular, MessageError
         > {
@@ -61,7 +61,7 @@ import Testing
                 let read = page.message(stringField(text.utf8, behind: String(repeating: " ", count: spaces)))
                 #expect(read?.aString == text)
             }
-            // Without its end, it must not be looked for behind the text.
+            // If the end is missing, the parser must not search for it behind the text.
             #expect(page.code(stringField(text.utf8).dropLast(2)) == .malformedJSON)
         }
     }
@@ -71,7 +71,7 @@ import Testing
             (#"\n"#, "\n"), (#"\""#, "\""), (#"\\"#, "\\"), (#"\u0041"#, "A"), (#"\u20ac"#, "€"),
             (#"\ud83d\ude00"#, "😀"), ("é", "é"), ("€", "€"), ("😀", "😀"), ("\u{7f}", "\u{7f}"),
         ]
-    ) func whatIsNotPlainAtEveryPosition(json: String, meant: String) {
+    ) func escapesAtEveryPosition(json: String, meant: String) {
         for length in lengths {
             for position in 0...length {
                 let (first, last) = (letters(position), letters(length - position))
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [[0x80], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
-    func whatIsNotUTF8IsRefusedWhereverItStands(sequence: [UInt8]) {
+    func malformedUTF8IsRefusedAtEveryPosition(sequence: [UInt8]) {
         var passingOver = JSONDecodingOptions()
         passingOver.ignoreUnknownFields = true
         for length in lengths {
@@ -106,7 +106,7 @@ import Testing
                     stringField(text), Array(#"{"unknown":"#.utf8) + quoted + Array("}".utf8),
                     Array("{".utf8) + quoted + Array(":1}".utf8), Array(#"{"aBytes":"#.utf8) + quoted + Array("}".utf8),
                     Array(#"{"aColor":"#.utf8) + quoted + Array("}".utf8),
-                    // Also where something else is wrong before it, or it stands outside of strings.
+                    // Also if there is another error before it, or if it is outside of strings.
                     Array(#"{"aInt32":?,"aString":"#.utf8) + quoted + Array("}".utf8), Array("{}".utf8) + text,
                     Array(#"{"aString":"\n"#.utf8) + text + Array("\"}".utf8),
                 ]
@@ -181,15 +181,15 @@ import Testing
         }
     }
 
-    /// Every byte that is no digit, behind every number of digits.
-    @Test func whatIsNoDigitEndsANumber() {
+    /// Every byte that is not a digit, after every number of digits.
+    @Test func otherCharactersEndANumber() {
         let ends = (UInt8(0)...127).filter { !(48...57).contains($0) }
         for length in 1...18 {
             for end in ends {
                 let number = [49] + letters(length - 1).map { $0 % 10 + 48 }
                 let read = page.message(Array(#"{"aInt64":"#.utf8) + number + [end] + Array("}".utf8))
                 let isSpace = [0x20, 0x0A, 0x0D, 0x09].contains(end)
-                // A second bracket or a comma is refused behind the number.
+                // A second bracket or a comma is refused after the number.
                 let expected = isSpace ? Int64(String(decoding: number, as: UTF8.self)) : nil
                 #expect(read?.aInt64 == expected)
             }
@@ -277,8 +277,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [3, 16, 19, 35]) func whatIsNoLetterOfBase64AtEveryPosition(length: Int) {
-        // Both alphabets; what would end the text; and padding.
+    @Test(arguments: [3, 16, 19, 35]) func invalidBase64AtEveryPosition(length: Int) {
+        // Both alphabets, characters that would end the text, and padding.
         let others = (UInt8(0x20)...0x7F).filter { !(alphabet + Array("-_\"\\=".utf8)).contains($0) }
         for position in 0..<length {
             for other in others {
@@ -286,7 +286,7 @@ import Testing
                 text[position] = other
                 #expect(page.code(bytesField(text)) == .unexpectedValue)
             }
-            // Of two bytes, as of é, each has the top bit.
+            // A character of two bytes, such as é, has the top bit set in each byte.
             let text = letters(position) + "é".utf8 + letters(length - position)
             #expect(page.code(bytesField(text)) == .unexpectedValue)
         }

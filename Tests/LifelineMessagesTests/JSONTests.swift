@@ -4,7 +4,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Messages as JSON, and back. The rules in full are compared with other implementations by scripts/differential.
+/// Messages as JSON, and back. scripts/differential compares all rules with other implementations.
 @Suite struct JSONTests {
     private typealias Singular = Test_Scalars_Proto3_Singular
     private typealias ChatMessage = Sample_Chat_V1_ChatMessage
@@ -138,7 +138,7 @@ import Testing
         #expect(try Sample_Chat_V1_User().jsonString(options: options) == user)
     }
 
-    @Test func whatIsUnknownIsPassedOverOnDemand() throws {
+    @Test func unknownFieldsAreIgnoredOnDemand() throws {
         let json = #"{"x":{"y":[1,{"z":null}]},"kind":"KIND_NEW","kindsSeen":["KIND_NEW","KIND_TEXT"],"text":"t"}"#
         #expect(failure(of: ChatMessage.self, json) == .unknownField)
         #expect(failure(of: ChatMessage.self, #"{"kind":"KIND_NEW"}"#) == .unknownEnumValue)
@@ -215,7 +215,7 @@ import Testing
         #expect(error?.code == .unknownMessageType)
     }
 
-    @Test func whatJSONCannotHoldIsRefused() {
+    @Test func valuesWithoutJSONAreRefused() {
         let tooLate = Google_Protobuf_Timestamp.with { $0.seconds = 253_402_300_800 }
         let contrary = Google_Protobuf_Duration.with { ($0.seconds, $0.nanos) = (1, -1) }
         let infinite = Google_Protobuf_Value.with { $0.numberValue = .infinity }
@@ -298,7 +298,7 @@ import Testing
     }
 
     /// A list in a Value is two messages, which have to be encoded and printed again.
-    @Test func whatIsReadCanBeWritten() throws {
+    @Test func decodedMessagesCanBeEncoded() throws {
         var options = JSONDecodingOptions()
         options.maximumDepth = 1_000
         func lists(_ depth: Int) -> String {
@@ -330,7 +330,7 @@ import Testing
         #expect(try Required.array(fromJSONLines: "{}", partial: true).count == 1)
     }
 
-    /// Each takes as much memory as all inside of it.
+    /// Each takes as much memory as everything inside of it.
     @Test func messagesInMessagesOfAnyTypeAreLimited() throws {
         func nested(_ depth: Int, around content: [UInt8]) throws -> Google_Protobuf_Any {
             var any = Google_Protobuf_Any.with { ($0.typeURL, $0.value) = ("a/google.protobuf.BytesValue", content) }

@@ -3,10 +3,10 @@ import LifelineProtos
 import TestProtos
 import Testing
 
-/// Strings that are not UTF-8, where they are allowed: read as U+FFFD, and encoded again as they came.
+/// Strings that are not UTF-8, where they are allowed: they read as U+FFFD, and are encoded unchanged.
 @Suite struct MalformedTextTests {
     private static let unchecked = DecodingOptions(validatesUTF8: false)
-    /// With what String makes of each.
+    /// Each with the result of String.
     private static let samples: [(bytes: [UInt8], text: String)] = [
         ([0xFF], "\u{FFFD}"), ([0x61, 0xC3, 0x62], "a\u{FFFD}b"), ([0xC3, 0xA9], "é"), ([], ""),
         ([0x61, 0xE2, 0x82], "a\u{FFFD}"),
@@ -90,7 +90,7 @@ import Testing
 
     // MARK: Copies
 
-    /// A part that is put into another message takes its text along as it is, and reads as before there.
+    /// A part that is put into another message keeps its text unchanged, and reads the same there.
     @Test func copiedParts() throws {
         let bytes: [UInt8] = string([0x52], string([0x12], [0xFF])) + string([0x2A], string([0x0A], [0xFE]))
         let source = try ChatMessage(serializedBytes: bytes, options: Self.unchecked)
@@ -126,7 +126,7 @@ import Testing
         #expect(try message.serializedBytes().filter { $0 == 0xFF }.count == 3)
     }
 
-    /// What lists and maps of text hold is text, once they are taken out of their message and changed.
+    /// Lists and maps contain valid text after they are taken out of their message and changed.
     @Test func changedCopiesOfListsAndMaps() throws {
         let list = try Test_Scalars_Proto3_Packed(serializedBytes: string([0x72], [0xFF]), options: Self.unchecked)
         var copy = list.someString
@@ -154,7 +154,7 @@ import Testing
 
     // MARK: Proto2
 
-    /// Which does not ask for UTF-8, whatever the options.
+    /// This message does not require UTF-8, whatever the options are.
     @Test func textOfProto2IsNeverChecked() throws {
         let bytes = string([0x72], [0xFF])
         let singular = try Test_Scalars_Proto2_Singular(serializedBytes: bytes)

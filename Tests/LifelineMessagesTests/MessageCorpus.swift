@@ -2,9 +2,9 @@ import LifelineMessages
 import LifelineProtos
 import TestProtos
 
-/// Messages that have, all together, every kind of field: for tests that take many of them.
+/// Messages that together have every kind of field, for tests that use many of them.
 enum MessageCorpus {
-    /// The messages, each with a name to know it by.
+    /// The messages, each with a name.
     static let all: [(name: String, message: any Message)] = [
         ("nothing", ChatMessage()),
         ("chat", HostileInputTests.rich()),

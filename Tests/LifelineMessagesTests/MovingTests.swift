@@ -3,7 +3,7 @@ import LifelineProtos
 import TestProtos
 import Testing
 
-/// Changes seldom move what they change to a new storage: once for a copy, and then only when there is much garbage.
+/// Changes rarely move a message to a new storage: once for a copy, and then only if there is much garbage.
 @Suite struct MovingTests {
     private static let longText = String(repeating: "x", count: 1_000)
     private static let count = 400

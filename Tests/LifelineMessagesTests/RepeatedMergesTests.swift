@@ -33,7 +33,7 @@ import Testing
         #expect(text == .with { $0.author.name = "b" })
     }
 
-    /// Field 6 of a user is unknown: each part has a record of its own, for they do not follow each other.
+    /// Field 6 of a user is unknown: each part has a separate record, because the parts are not adjacent.
     @Test func unknownFieldsAreGathered() throws {
         let message = try ChatMessage(serializedBytes: many([0x52, 2, 0x30, 1]), options: .init(memoryLimit: 1 << 28))
         #expect(message.author.unknownFields == many([0x30, 1]))
@@ -83,7 +83,7 @@ import Testing
         #expect(whole < quarter * 12 + 0.05)
     }
 
-    /// The thread's own time: what other tests do meanwhile does not count.
+    /// The thread's own time, so that other tests do not count.
     private static func threadSeconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -15,7 +15,7 @@ import Testing
     @Test func messagesHaveTheSameMemoryOneAfterAnother() throws {
         var decoder = ScopedDecoder()
         var random = SeededGenerator(seed: 1)
-        // The first ones show how much is needed.
+        // The first messages determine how much memory is needed.
         for _ in 0..<50 { _ = try decoder.withMessage(serializedBytes: random.chat().bytes, memory) }
         let first = try decoder.withMessage(serializedBytes: ChatMessage().serializedBytes(), memory)
         for _ in 0..<1_000 {
@@ -25,7 +25,7 @@ import Testing
             }
             #expect(isEqual)
             #expect(used == first)
-            // Else it could be the same by chance.
+            // Otherwise it could be the same by chance.
             #expect(used.blockCount == 0 && used.capacity > bytes.count)
         }
     }
@@ -68,11 +68,11 @@ import Testing
         #expect(token.number == Self.text.count)
     }
 
-    /// A copy that is gone when the closure returns.
+    /// A copy that is released when the closure returns.
     @Test func memoryIsUsedAgainAfterCopiesThatEndInTime() throws {
         var decoder = ScopedDecoder()
         let bytes = try ValueSemanticsTests.sample().serializedBytes()
-        // The first message shows how much is needed.
+        // The first message determines how much memory is needed.
         _ = try decoder.withMessage(serializedBytes: bytes, memory)
         let first = try decoder.withMessage(serializedBytes: bytes, memory)
         for number in 0..<10 {
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    // MARK: What is kept
+    // MARK: Kept messages
 
     @Test func aKeptMessageStaysAsItWas() throws {
         var decoder = ScopedDecoder()
@@ -102,7 +102,7 @@ import Testing
         let second = try decoder.withMessage(serializedBytes: bytes, memory)
         #expect(second.storage != first.storage)
         #expect(kept == message)
-        // It is the only user of its memory now.
+        // Now it is the only user of its memory.
         kept?.author.name = "Bob"
         kept?.attachments.append(.with { $0.url = Self.text })
         _ = try decoder.withMessage(serializedBytes: bytes, lost)
@@ -110,7 +110,7 @@ import Testing
         #expect(kept?.author.name == "Bob" && kept?.attachments.map(\.url) == ["a", "b", Self.text])
     }
 
-    /// Bytes that may be no message, and a message that is not looked at.
+    /// Bytes that may be malformed, and a message that is not read.
     private func lost(_: ChatMessage) {}
 
     @Test func aKeptMessageIsCopiedWhenItChangesInTheClosure() throws {
@@ -133,7 +133,7 @@ import Testing
         #expect(kept.map(\.author.name).filter { $0 != "Ada" } == (0..<10).map { "\($0)" })
     }
 
-    /// A model of what was kept, beside what was kept, while the decoder goes on with random messages.
+    /// Kept values, and a model of them, while the decoder decodes further random messages.
     @Test(arguments: 1...4 as ClosedRange<UInt64>) func keptPartsStayAsTheyWere(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var decoder = ScopedDecoder()
@@ -157,7 +157,7 @@ import Testing
         for part in kept { #expect(part.isAsItWas) }
     }
 
-    /// A part of a decoded message, and the same part of one that was built.
+    /// A part of a decoded message, and the same part of a built one.
     private enum Kept {
         case message(ChatMessage, ChatMessage)
         case author(Sample_Chat_V1_User, Sample_Chat_V1_User)
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    /// What a loan of a kept message leaves behind is not the decoder's either.
+    /// Memory that a loan of a kept message leaves is not reused by the decoder either.
     @Test func copiesThatAreMadeDuringAChangeOfAKeptMessage() throws {
         var decoder = ScopedDecoder()
         let bytes = try ValueSemanticsTests.sample().serializedBytes()
@@ -255,7 +255,7 @@ import Testing
         #expect(users.map(\.name) == Array(repeating: "during", count: 40))
     }
 
-    /// Not under ThreadSanitizer, which knows no counts of references: see `EscapingLoansTests`.
+    /// Not under ThreadSanitizer, which does not see reference counts: see `EscapingLoansTests`.
     @Test(.enabled(if: dlsym(nil, "__tsan_init") == nil)) func keptMessagesThatGoToOtherThreads() async throws {
         var decoder = ScopedDecoder()
         var random = SeededGenerator(seed: 5)
@@ -281,7 +281,7 @@ import Testing
         var decoder = ScopedDecoder()
         let message = ValueSemanticsTests.sample()
         let bytes = try message.serializedBytes()
-        // The first message shows how much is needed.
+        // The first message determines how much memory is needed.
         _ = try decoder.withMessage(serializedBytes: bytes, memory)
         let first = try decoder.withMessage(serializedBytes: bytes, memory)
         let required = Test_Extending_Weight.self
@@ -327,7 +327,7 @@ import Testing
         #expect(kept == Array(repeating: message, count: 5))
     }
 
-    /// Whether text may be malformed is remembered by the memory, for the message that it holds.
+    /// The memory records whether the text of its message may be malformed.
     @Test func optionsAreThoseOfEachCall() throws {
         var decoder = ScopedDecoder()
         let malformed: [UInt8] = [0x22, 2, 0x61, 0xFF]
@@ -366,9 +366,9 @@ import Testing
         #expect(count == 1_000)
     }
 
-    // MARK: What stays
+    // MARK: Kept memory
 
-    /// One message for each way to take much memory: by its input, and by what is made of it.
+    /// One message for each way to take much memory: by its input, and by the decoded content.
     @Test func memoryOfHugeMessagesIsNotKept() throws {
         var decoder = ScopedDecoder()
         let small = try ChatMessage.with { $0.text = Self.text }.serializedBytes()
@@ -398,7 +398,7 @@ import Testing
 
 // MARK: - Support
 
-/// Where a message lies.
+/// The address of a message.
 private struct Memory: Equatable {
     var storage: ObjectIdentifier?
     var capacity: Int

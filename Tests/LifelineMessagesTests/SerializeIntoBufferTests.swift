@@ -4,12 +4,12 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// `serialize(intoEndOf:)`: into memory of the caller's, of which nothing else is touched.
+/// `serialize(intoEndOf:)` writes into the caller's memory, and changes nothing else there.
 @Suite struct SerializeIntoBufferTests {
-    /// What a buffer needs beyond the encoded message, as the method's documentation says.
+    /// The additional room that a buffer needs, as the method's documentation says.
     private static let surplus = 88
 
-    /// What was written into the end of a buffer of `room` bytes, between two others that must stay as they are.
+    /// The bytes at the end of a buffer of `room` bytes, between two others that must not change.
     private func encode(
         _ message: some Message,
         room: Int,
@@ -33,7 +33,7 @@ import Testing
 
     private static func pattern(_ position: Int) -> UInt8 { UInt8(truncatingIfNeeded: position &* 31 &+ 7) }
 
-    /// With every size of buffer: the bytes of `serializedBytes`, or nothing where the surplus is missing.
+    /// For every size of buffer: the bytes of `serializedBytes`, or nothing if the additional room is missing.
     private func expectRightBytes(of message: some Message, delimited: Bool, name: String) throws {
         let bytes = try message.serializedBytes()
         let expected = delimited ? try message.withDelimitedBytes { Array($0) } : bytes

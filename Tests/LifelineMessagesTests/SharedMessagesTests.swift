@@ -3,7 +3,7 @@ import LifelineProtos
 import TestProtos
 import Testing
 
-/// One message that many tasks read, copy and change their copies of: what a ThreadSanitizer run is to look at.
+/// Many tasks read and copy one message, and change their copies. Meant for ThreadSanitizer.
 @Suite(.timeLimit(.minutes(5))) struct SharedMessagesTests {
     private static let taskCount = 16
     private static let roundCount = 30
@@ -105,7 +105,7 @@ import Testing
         #expect(shared == Self.message())
     }
 
-    /// What was copied while it was lent keeps a loan, which must not be taken back while others read it.
+    /// A copy of a lent part keeps the loan, which must not be taken back while others read it.
     @Test func keptLoans() async throws {
         var message = Self.message()
         var kept = Sample_Chat_V1_User()
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    /// Decoded by one task, given up by another: the last one frees it, whoever that is.
+    /// One task decodes it, and another releases it: the last one frees it.
     @Test func passingOn() async throws {
         let bytes = try Self.message().serializedBytes()
         let stream = AsyncStream<ChatMessage> { continuation in

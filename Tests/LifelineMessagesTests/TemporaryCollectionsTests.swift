@@ -247,5 +247,5 @@ private func sum(of list: RepeatedField<UInt64>) -> UInt64 {
     return sum
 }
 
-/// What `body` makes of 9. Nothing of what it reads is left when this returns, whatever the caller is like.
+/// Returns `body(9)`. The values that it reads are released when this returns, whatever the caller does.
 @inline(never) private func read<Result>(_ body: (UInt64) throws -> Result) rethrows -> Result { try body(9) }

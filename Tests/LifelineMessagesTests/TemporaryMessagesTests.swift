@@ -6,8 +6,8 @@ import Testing
 
 /// Reading a part of a message that nothing else refers to: the message must live until the part was read.
 ///
-/// Optimized code frees such a temporary after the last use that the compiler sees, and it sees none in what is read
-/// through a pointer. So these tests, and those of temporary lists and maps, say most in optimized code with
+/// Optimized code frees such a temporary after the last use that the compiler sees, and a read through a pointer is not
+/// a visible use. So these tests, and those of temporary lists and maps, are most useful in optimized code with
 /// AddressSanitizer: `swift test -c release --sanitize=address`.
 @Suite struct TemporaryMessagesTests {
     // MARK: Fields
@@ -173,7 +173,7 @@ import Testing
         #expect(matched == 9)
     }
 
-    /// What is taken out of a collection has no other owner either.
+    /// A value taken out of a collection has no other owner either.
     @Test func collections() {
         #expect(read { [user($0), user($0)].map(\.id) } == [9, 9])
         #expect(taken { $0.users.removeLast().id } == 9)
@@ -212,7 +212,7 @@ private struct Queue {
     mutating func next() -> User { users.removeLast() }
 }
 
-/// What `body` makes of 9. Nothing of what it reads is left when this returns, whatever the caller is like.
+/// Returns `body(9)`. The values that it reads are released when this returns, whatever the caller does.
 @inline(never) private func read<Result>(_ body: (UInt64) throws -> Result) rethrows -> Result { try body(9) }
 
 @inline(never) private func queue(_ id: UInt64) -> Queue {

@@ -3,11 +3,11 @@ import LifelineProtos
 import LifelineWellKnownTypes
 import Testing
 
-/// What text format prints of a peer's text: nothing that a terminal obeys, and all of it for a parser.
+/// Text format prints a peer's text without terminal control characters, and completely for a parser.
 @Suite struct TextFormatEscapingTests {
     private typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
-    @Test func whatATerminalObeysIsEscaped() {
+    @Test func controlCharactersAreEscaped() {
         let text = "a\u{9b}2J\u{85}\u{2028}\u{2029}\u{202e}b\u{2066}\u{200f}\u{61c}\u{7f}é👩‍🚀"
         let literal =
             #"a\302\2332J\302\205\342\200\250\342\200\251\342\200\256b\342\201\246\342\200\217\330\234\177é👩‍🚀"#
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// As a parser of text format reads it: escapes with one letter, or three octal digits.
+    /// Reads text like a parser of text format: escapes with one letter, or three octal digits.
     private func bytes(ofLiteralIn line: String) -> [UInt8] {
         var rest = line.utf8.drop { $0 != UInt8(ascii: "\"") }.dropFirst().dropLast(2)
         var bytes: [UInt8] = []

@@ -164,7 +164,7 @@ import Testing
             + Array(repeating: [0xFC, 0xF0, 4] as [UInt8], count: depth).flatMap(\.self) + [0xF0, 0xF0, 4, 7]
         let text = try ChatMessage(serializedBytes: bytes).textFormatString()
         #expect(text.hasSuffix("9998: 7\n") && text.count(where: { $0 == "{" }) == depth)
-        // A message of that in a field that is unknown.
+        // Such a message in an unknown field.
         let nested = try ChatMessage(serializedBytes: [0xFA, 0xF0, 4, 0xDC, 4] + bytes).textFormatString()
         #expect(nested.contains("9998: 7\n"))
     }
@@ -228,7 +228,7 @@ import Testing
         #expect(failure(of: ChatMessage.self, text) == .duplicateField)
     }
 
-    @Test func whatIsUnknownIsPassedOverOnDemand() throws {
+    @Test func unknownFieldsAreIgnoredOnDemand() throws {
         var options = TextFormatDecodingOptions()
         options.ignoreUnknownFields = true
         let text = #"x: 1 y { a: -inf b < c: "d" 'e' > [f.g]: [1, {}] } z: [] [h.i] { j: 0x1 }; text: "t""#

@@ -6,7 +6,7 @@ import Testing
 private typealias Timestamp = Google_Protobuf_Timestamp
 private typealias Span = Google_Protobuf_Duration
 
-/// Sums, differences and the order of moments and durations, whatever numbers a peer has filled them with.
+/// Sums, differences and the order of moments and durations, with any numbers from a peer.
 @Suite struct TimeArithmeticTests {
     private static let first = Timestamp(seconds: .min)
     private static let last = Timestamp(seconds: .max, nanos: 999_999_999)
@@ -78,7 +78,7 @@ private typealias Span = Google_Protobuf_Duration
         }
     }
 
-    @Test func whatDoesNotFitEndsAtTheEdge() {
+    @Test func overflowStopsAtTheLimits() {
         #expect(Self.last + .nanoseconds(1) == Self.last && Self.last + Self.longest == Self.last)
         #expect(Self.first - .nanoseconds(1) == Self.first && Self.first + Self.shortest == Self.first)
         #expect(Self.last - Self.first == .seconds(Int64.max) + .seconds(Int64.max) + .seconds(2) - .nanoseconds(1))

@@ -2,7 +2,7 @@ import LifelineMessages
 import LifelineWellKnownTypes
 import Testing
 
-/// Durations and moments, which a peer can make as long as their fields allow.
+/// Durations and moments, with any values that a peer can put into their fields.
 @Suite struct TimesTests {
     @Test func timesAtTheEdgesOfTheirFields() {
         for seconds in [Int64.min, -1, 0, .max] {

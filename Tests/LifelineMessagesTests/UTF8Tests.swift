@@ -3,9 +3,9 @@ import LifelineTestSupport
 import TestProtos
 import Testing
 
-/// What the decoder takes for UTF-8, against what Swift does.
+/// The decoder and Swift accept the same UTF-8.
 @Suite(.timeLimit(.minutes(5))) struct UTF8Tests {
-    /// A message with one string, whose bytes are written over again and again: building messages would take longer.
+    /// A message with one string, whose bytes are overwritten repeatedly, because building messages would take longer.
     private struct Input {
         private var bytes: [UInt8]
         private let size: Int
@@ -17,7 +17,7 @@ import Testing
             bytes = [0x72, UInt8(size)] + background
         }
 
-        /// Whether the decoder accepts the string with `part` written over it at `position`.
+        /// Whether the decoder accepts the string after `part` is written over it at `position`.
         mutating func isAccepted(_ part: [UInt8], at position: Int) -> Bool {
             let range = (2 + position)..<(2 + position + part.count)
             let old = bytes[range]
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// As hashing and comparing take several times as long where a String does not know it.
+    /// Hashing and comparing take several times as long if a String does not know it.
     @Test func stringsKnowWhetherTheyAreASCII() throws {
         for (text, isASCII) in [("a text of more than fifteen bytes", true), ("ein Text, der kürzer wäre", false)] {
             let message = try Test_Scalars_Proto3_Singular(serializedBytes: [0x72, UInt8(text.utf8.count)] + text.utf8)
@@ -59,7 +59,7 @@ import Testing
         return Input.isAccepted([0x72] + length + [UInt8(rest)] + string)
     }
 
-    // Where rules of well-formed UTF-8 (Unicode 15, table 3-7) begin and end.
+    // The limits of the rules for well-formed UTF-8 (Unicode 15, table 3-7).
     private static let firstBytes: [UInt8] = [
         0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4,
         0xF5, 0xF7, 0xF8, 0xFB, 0xFC, 0xFE, 0xFF,
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// The same at the end of the text, where what follows is no more text, although memory goes on.
+    /// The same at the end of the text, where memory continues but the text does not.
     @Test func boundarySequencesAtTheEnd() {
         for count in 0...40 {
             let text = [UInt8](repeating: 0x61, count: count)
@@ -128,7 +128,7 @@ import Testing
                 for cut in 1..<bytes.count {
                     #expect(!isAccepted(text + bytes.prefix(cut)), "cut \(bytes) behind \(count)")
                     #expect(!isAccepted(text + bytes.dropFirst(cut)), "\(bytes) without its start, behind \(count)")
-                    // Continued by the field behind it, which is none of the string's.
+                    // The next field would complete the sequence, but does not belong to the string.
                     let message = [0x72, UInt8(count + cut)] + text + bytes
                     #expect((try? Test_Scalars_Proto3_Singular(serializedBytes: message)) == nil)
                 }

@@ -4,7 +4,7 @@ import Testing
 
 typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
-/// What a change must not reach: every other value that shares memory with the one that is changed.
+/// A change must not affect any other value that shares memory with the changed one.
 @Suite struct ValueSemanticsTests {
     static func sample() -> ChatMessage {
         .with {

@@ -4,11 +4,11 @@ import LifelineTestSupport
 import TestProtos
 import Testing
 
-/// Messages with so many fields that absent ones are passed over in groups: few fields set, in every place.
+/// Messages with so many fields that absent ones are skipped in groups: few fields are set, in every place.
 @Suite struct WideMessagesTests {
     private typealias ManyFields = Test_Scalars_Many_ManyFields
 
-    /// The fields of ManyFields, which has the scalar types by turns.
+    /// The fields of ManyFields, which repeats the scalar types in turn.
     private static let numbers = Array(1...150) + [2_048, 18_999, 20_000, 536_870_911]
 
     /// A field of ManyFields as it is encoded; `isZero` for the value that stands for absence.
@@ -68,7 +68,7 @@ import Testing
         for number in Self.numbers {
             let bytes = Self.field(number, isZero: true)
             let message = try ManyFields(serializedBytes: bytes)
-            // Of an `optional` field, zero is a value; of others it is none.
+            // Zero is a value of an `optional` field, but not of others.
             #expect(try message.serializedBytes() == (number == 2_048 ? bytes : []), "\(number)")
             #expect(message.unknownFields == [])
         }

@@ -4,7 +4,7 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// Bytes against the encoding that https://protobuf.dev/programming-guides/encoding/ describes, worked out by hand.
+/// Bytes computed by hand from https://protobuf.dev/programming-guides/encoding/.
 @Suite struct WireFormatTests {
     private func decoded(_ bytes: [UInt8]) throws -> ChatMessage { try ChatMessage(serializedBytes: bytes) }
 
@@ -143,9 +143,8 @@ import Testing
         #expect(copy.textFormatString() == text)
     }
 
-    /// Tags that are longer than they have to be are written in their shortest form, wherever the fields lie in memory:
-    /// of a merged message, what was unknown before stands right in front of what is merged if its length is a multiple
-    /// of 8.
+    /// Tags that are longer than necessary are written in their shortest form, wherever the fields are in memory. In a
+    /// merged message, earlier unknown fields are directly before the merged ones if their length is a multiple of 8.
     @Test(
         arguments: [
             [0xF9, 7, 1, 2, 3, 4, 5, 6, 7, 8],

@@ -5,14 +5,14 @@ import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing
 
-/// The code that the article about older framings shows runs.
+/// Runs the code of the article about older framings.
 @Suite(.timeLimit(.minutes(1))) struct ArticleTests {
     @Test func requestsAndPushes() async throws {
         try await withTemporaryPath { path in
             let example = ArticleExample(path: path)
             try await withThrowingTaskGroup { group in
                 group.addTask { try await example.server() }
-                // Its file is there before it listens.
+                // The socket's file exists before the server listens.
                 try await untilAsync { (try? await RawSocket.connect(toPath: path)) != nil }
                 group.addTask { try await example.client() }
                 try await until { example.lines.count == 1 }
@@ -23,7 +23,7 @@ import Testing
     }
 }
 
-/// The article's code with what it leaves out: the question, and where the server listens.
+/// The article's code, with the parts that it leaves out: the question, and the server's endpoint.
 private struct ArticleExample: Sendable {
     private let path: String
     private let question: [UInt8] = [1, 2, 3]
@@ -33,10 +33,10 @@ private struct ArticleExample: Sendable {
         self.path = path
     }
 
-    /// What the client has printed.
+    /// The client's output.
     var lines: [String] { printed.withLockedValue { $0 } }
 
-    /// In place of the article's endpoint, which has to be one, a socket of the test's own.
+    /// Replaces the article's endpoint, which has to be valid, by a socket of the test.
     private func Endpoint(_ text: String) throws -> Lifeline.Endpoint {
         _ = try Lifeline.Endpoint(text)
         return .unix(path: path)

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// What the frame limit does not count.
+    /// The bytes that the frame limit does not count.
     @Test func theFormsLength() throws {
         for type in ["", "é", String(repeating: "x", count: 4000)] {
             let payload = try payload(of: CarriedFrame.bytes(head: HeadLine(type: type), content: [1, 2, 3]))

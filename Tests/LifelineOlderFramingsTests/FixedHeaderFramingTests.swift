@@ -45,7 +45,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
 
     // MARK: Numbers
 
-    @Test func whatRequestsMeanToTheServer() {
+    @Test func meaningsOfRequestsForTheServer() {
         #expect(FixedHeader.Request(url: 1, serial: 1).meaning == .ping, "a client that counts its pings its own way")
         #expect(FixedHeader.Request(url: 2, serial: 2).meaning == .notification)
         #expect(FixedHeader.Request(url: 0x400, serial: 0x400).meaning == .notification)
@@ -56,7 +56,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         }
     }
 
-    @Test func whatResponsesMeanToTheClient() {
+    @Test func meaningsOfResponsesForTheClient() {
         #expect(FixedHeader.Response(url: 1, serial: 1).meaning == .heartbeat)
         #expect(FixedHeader.Response(url: 1, serial: 0x401).meaning == .heartbeat)
         #expect(FixedHeader.Response(url: 0x400, serial: 0x400).meaning == .push)
@@ -64,7 +64,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         #expect(FixedHeader.Response(url: 0x500, serial: 0x501).meaning == .response)
     }
 
-    @Test func whatCannotBeSaidIsRefused() throws {
+    @Test func valuesThatDoNotFitAreRefused() throws {
         let refused: [FixedHeader.Request] = [
             .init(url: 0x401, serial: 0x401), .init(url: 0x500, serial: 0x400), .init(url: 0x500, serial: .max),
             .init(url: 1, serial: 1), .init(url: 0, serial: 1), .init(url: 0, serial: 0),
@@ -76,7 +76,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
         let push = FixedHeader.Response(url: 0, serial: 0)
         let error = #expect(throws: FramingError.self) { try server.headLength(of: push, contentLength: 0) }
         #expect(error?.code == .invalidHead)
-        // Whatever a client chose is answered.
+        // Any value that a client chose is answered.
         let requests: [FixedHeader.Request] = [
             .init(url: 1, serial: 1), .init(url: 9, serial: 0), .init(url: 9, serial: .max),
             .init(url: 0x500, serial: 0x500), .init(url: 0x401, serial: 0x401),
@@ -143,7 +143,7 @@ private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
     @Test(arguments: UInt64(0)..<100)
     func randomStreamsAgainstANaiveReader(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        // Any fields: what cannot be sent can come in.
+        // Any fields: values that cannot be sent can still be received.
         let bytes = (0..<40).flatMap { _ in
             let content = random.bytes(Int.random(in: 0...Int.random(in: 0...3000, using: &random), using: &random))
             return random.bytes(8) + bigEndian(content.count) + content

@@ -41,7 +41,7 @@ private let framing = HeadLineFraming(maximumContentLength: 4 << 20)
         (#"{"v":1,"type":"a","w":[],"size":3,"x":{}}"#, "a", 3),
         (#"{"a":[1,-0,0.5,-1.5e+10,2E-3,1e5,[{"a":[null,true,false,"s",{}]}]],"type":"a","size":3}"#, "a", 3),
         (#"{"a":{"type":1,"type":2,"size":[]},"type":"a","size":3}"#, "a", 3),
-        // Names of equal strings that are not the same bytes.
+        // Names that are equal as strings but have different bytes.
         ("{\"\u{E9}\":1,\"e\u{301}\":2,\"type\":\"a\",\"size\":3}", "a", 3),
     ])
     func accepts(head: String, type: String, size: Int) throws {
@@ -165,7 +165,7 @@ private let framing = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(framing.failure(in: head(4098)) == .headTooLarge)
         #expect(framing.failure(in: frame + [UInt8](repeating: 32, count: 4096 - frame.count)) == .headTooLarge)
 
-        // 23 bytes are not the type's.
+        // 23 bytes do not belong to the type.
         let longest = HeadLine(type: String(repeating: "x", count: 4096 - 23))
         #expect(try framing.head(longest, contentLength: 10).count == 4096)
         for type in [longest.type + "x", String(repeating: "\n", count: 700)] {
@@ -191,7 +191,7 @@ private let framing = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(error?.message.contains("nested") == true)
     }
 
-    /// Names that are all alike but for their ends, as many as fit.
+    /// As many names as fit, which differ only at their ends.
     @Test func manyMembers() throws {
         let members = (100..<600).map { "\"\($0)\":0" }.joined(separator: ",")
         #expect(members.utf8.count > 3900)

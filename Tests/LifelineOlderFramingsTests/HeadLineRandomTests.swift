@@ -27,8 +27,8 @@ private let framing = HeadLineFraming(maximumContentLength: 1 << 20)
         #expect(try framing.frames(in: chunks) == expected)
     }
 
-    /// What is accepted of damaged heads must be JSON with the same type and size to a reader that knows nothing of
-    /// ours, and come back when it is written.
+    /// An accepted damaged head has to be JSON with the same type and size for an independent reader, and has to
+    /// survive writing and reading.
     @Test(arguments: UInt64(0)..<50)
     func damagedHeads(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -73,7 +73,7 @@ private let framing = HeadLineFraming(maximumContentLength: 1 << 20)
         return text
     }
 
-    /// A head line with all the liberties that JSON gives.
+    /// A head line that uses all freedoms of JSON.
     private func head(type: String, size: Int, using random: inout SeededGenerator) -> [UInt8] {
         var members = [
             (string("type", using: &random), string(type, using: &random)),
@@ -111,7 +111,7 @@ private let framing = HeadLineFraming(maximumContentLength: 1 << 20)
         }
     }
 
-    /// JSON's form of a string, with escapes where they must be and where they may be.
+    /// A string in JSON, with required and optional escapes.
     private func string(_ text: String, using random: inout SeededGenerator) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

@@ -7,7 +7,7 @@ import LifelineTransport
 import NIOConcurrencyHelpers
 import Testing
 
-/// Requests over head lines to a peer that does what a test says: answers are told apart by their order only.
+/// Requests over head lines to a scripted peer. Only their order distinguishes answers.
 @Suite(.timeLimit(.minutes(1))) struct HeadLineRequestsTests {
     private func withScene(
         requests: RequestConfiguration = RequestConfiguration(),
@@ -35,7 +35,7 @@ import Testing
         _ = await running.result
     }
 
-    /// Asks with a content of one letter, and waits until the peer has read it.
+    /// Sends a request with one letter as content, and waits until the peer has read it.
     private func ask(
         _ letter: Character,
         _ client: HeadLineClient,
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func whatNoConnectionHasTakenGoesOverTheNextOne() async throws {
+    @Test func unsentRequestsGoOverTheNextConnection() async throws {
         try await withScene { client, listener, _ in
             var peer = try await listener.accept()
             let sent = try await ask("1", client, peer)
@@ -143,8 +143,8 @@ import Testing
         }
     }
 
-    /// What was given up before a connection took it has no place.
-    @Test func whatWasNotWrittenIsNotAnswered() async throws {
+    /// A request that was cancelled before a connection accepted it has no place in the order.
+    @Test func unwrittenRequestsAreNotAnswered() async throws {
         try await withScene { client, listener, clock in
             var peer = try await listener.accept()
             try peer.reset()
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    /// Many at once, in whichever order they come to be written: each has its own answer.
+    /// Many requests at once, written in any order: each gets its own answer.
     @Test func manyTasks() async throws {
         try await withServer(
             listeningOn: anyPort,
@@ -207,7 +207,7 @@ import Testing
     }
 
     /// A server that ends or cuts one connection after the other amid requests: each of these ends in time, with its
-    /// own answer or with the connection, and none is left to its deadline.
+    /// own answer or with the connection. None has to wait for its deadline.
     @Test func aServerThatComesAndGoes() async throws {
         struct Cut: Error {}
         let random = NIOLockedValueBox(SeededGenerator(seed: 7))

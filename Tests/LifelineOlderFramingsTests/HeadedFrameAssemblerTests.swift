@@ -6,7 +6,7 @@ import Testing
 private let server = FixedHeader.ServerFraming(maximumContentLength: 4 << 20)
 private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
 
-/// What both framings with heads have in common: splits, costs, memory.
+/// The common parts of both framings with heads: splits, costs, memory.
 @Suite struct HeadedFrameAssemblerTests {
     // MARK: Splits
 
@@ -42,7 +42,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         }
     }
 
-    /// Two frames are enough for every way that splits can fall on a head, a content and the next head.
+    /// Two frames are enough for every split of a head, a content and the next head.
     @Test func everySplitInThree() throws {
         let first = try headLine.frame(HeadLine(type: "a"), [13, 10, 123])
         let bytes = first + (try headLine.frame(HeadLine(type: "b"), []))
@@ -87,7 +87,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(headLine.failure(in: bytes, after: 1) == .malformedHead)
     }
 
-    @Test func whatTheSinkThrowsComesThrough() throws {
+    @Test func errorsOfTheSinkAreRethrown() throws {
         struct Refusal: Error {}
         struct Refusing: HeadedFrameSink {
             func receive(head: HeadLine, content: UnsafeRawBufferPointer) throws { throw Refusal() }
@@ -161,12 +161,12 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(assembler.heldByteCount == 0, "the buffer is given back")
     }
 
-    /// Each byte of a head is looked at once for its end, however it comes in: the scan goes on where it stopped.
+    /// The search for the end of a head reads each byte once, however it arrives: it continues where it stopped.
     @Test func aHeadByteByByteIsScannedOnce() throws {
         let head = Array("{\"type\":\"a\",\"size\":0".utf8) + [UInt8](repeating: 32, count: 4000)
         var scanned = 0
         for count in 1...head.count {
-            // The bytes before are other ones now: a line feed among them would be seen.
+            // The earlier bytes are changed here: a repeated scan would find a line feed among them.
             let bytes = [UInt8](repeating: 10, count: scanned) + head[scanned..<count]
             #expect(try headLine.decodeHead(in: bytes, scanned: scanned) == .incomplete(missing: 1))
             scanned = count
@@ -187,7 +187,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         #expect(growth.allocationCount <= 6, "256 bytes doubled up to 4 KiB")
     }
 
-    /// A head that declares much and a content that trickles in.
+    /// A head that declares a large content, and a content that arrives slowly.
     @Test func memoryFollowsWhatWasReceived() throws {
         let framing = FixedHeader.ServerFraming(maximumContentLength: Int(UInt32.max))
         var assembler = HeadedFrameAssembler(framing: framing)
@@ -196,7 +196,7 @@ private let headLine = HeadLineFraming(maximumContentLength: 4 << 20)
         for chunk in [[UInt8](repeating: 0xFF, count: 12)] + (0..<2000).map({ payload(1 + $0 % 50) }) {
             try assembler.receive(chunk, into: &sink)
             received += chunk.count
-            // What the allocator rounds up to: a page.
+            // The allocator rounds up to a page.
             #expect(assembler.heldByteCount <= 2 * received + FrameAssembler.minimumCapacity + 4096)
         }
         #expect(sink.count == 0)

@@ -3,13 +3,13 @@ import LifelineOlderFramings
 import LifelineTestSupport
 import Testing
 
-/// A frame as it was handed on.
+/// A frame that was handed on.
 struct HeadedFrame<Head: Equatable & Sendable>: Equatable, Sendable {
     var head: Head
     var content: [UInt8]
 }
 
-/// Keeps the frames it is handed.
+/// Keeps the frames that it gets.
 struct HeadedFrames<Head: Equatable & Sendable>: HeadedFrameSink {
     var frames: [HeadedFrame<Head>] = []
     mutating func receive(head: Head, content: UnsafeRawBufferPointer) {
@@ -17,11 +17,11 @@ struct HeadedFrames<Head: Equatable & Sendable>: HeadedFrameSink {
     }
 }
 
-/// Keeps only how many and how long they were.
+/// Keeps only the number and the lengths of the frames.
 struct HeadedFrameCount<Head>: HeadedFrameSink {
     var count = 0
     var byteCount = 0
-    /// The bytes that come in. Frames that do not lie in them were copied.
+    /// The incoming bytes. Frames outside of them were copied.
     var chunk: UnsafeRawBufferPointer?
     var copiedCount = 0
     mutating func receive(head: Head, content: UnsafeRawBufferPointer) {
@@ -72,8 +72,8 @@ extension HeadedFraming {
         return sink.frames
     }
 
-    /// What a stream fails with, whole, byte by byte, and at every split, or some hundred of a long one: each time
-    /// after the same frames.
+    /// The error of a stream: whole, byte by byte, and at every split, or at some hundred splits of a long one. Each
+    /// time, the same frames precede it.
     func failure(in bytes: [UInt8], after frameCount: Int = 0) -> FramingError.Code? where InboundHead: Equatable {
         var codes: Set<FramingError.Code?> = []
         let places = stride(from: 0, to: bytes.count, by: 1 + bytes.count / 200) + bytes.indices.suffix(3)

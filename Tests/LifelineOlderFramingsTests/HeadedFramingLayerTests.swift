@@ -14,7 +14,7 @@ import Testing
 
     // MARK: Input
 
-    /// A response, an empty push, and one whose content makes the length of its own form two bytes.
+    /// A response, an empty push, and a push whose content needs a length of two bytes.
     private static let responses: [UInt8] =
         [0, 0, 5, 0, 0, 0, 0, 9, 0, 0, 4, 1, 0, 0, 0, 2, 0x6F, 0x6B]
         + [0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]
@@ -72,7 +72,7 @@ import Testing
         let test = try LayerTest(FixedHeader.ClientFraming(maximumContentLength: Self.limit))
         try test.receive(Self.responses + header)
         test.expectViolation(code, after: Self.responsePayloads)
-        // What follows is for nobody.
+        // Later bytes are dropped.
         try test.receive(Self.responses)
         #expect(test.record.batches.flatMap(\.self) == Self.responsePayloads)
     }
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// As a WebSocket ends.
+    /// The end of a WebSocket.
     @Test func anEndOfBothSidesInsideAFrame() throws {
         let test = try LayerTest(HeadLineFraming(maximumContentLength: Self.limit))
         try test.receive(Array("{\"type\":".utf8))
@@ -107,7 +107,7 @@ import Testing
         test.expectViolation(.truncatedFrame, after: [])
     }
 
-    /// What was accepted is written, whatever the peer says that nobody wants any more.
+    /// Accepted frames are written, whatever the peer still sends.
     @Test(arguments: [false, true]) func aViolationAfterThisSideCloses(byEnding: Bool) throws {
         let test = try LayerTest(FixedHeader.ClientFraming(maximumContentLength: Self.limit), holdsWrites: true)
         try test.send(head: FixedHeader.Request(url: 0x500, serial: 0x401), content: [1])
@@ -254,7 +254,7 @@ private final class TagRecord: RequestObserver {
     func wroteRequest(tag: UInt32) { recorded.withLockedValue { $0.append(tag) } }
 }
 
-/// What the receiver got. Used on the test's thread only; @unchecked because an inbox has to be Sendable.
+/// Records what the receiver got. Used only on the test's thread; @unchecked because an inbox has to be Sendable.
 private final class Record: @unchecked Sendable {
     var batches: [[[UInt8]]] = []
     var hasEnded = false
@@ -286,7 +286,7 @@ private struct RecordingReceiver: FrameReceiver, FrameSink {
     }
 }
 
-/// Holds what is written back.
+/// Holds the bytes that are written back.
 private final class WriteHolder: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     private var held: [EventLoopPromise<Void>?] = []

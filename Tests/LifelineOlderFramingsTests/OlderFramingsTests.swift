@@ -11,7 +11,7 @@ import Testing
 
     init() throws { scene = try TLSScene() }
 
-    /// Connecting counts, handshakes included: however busy the machine is.
+    /// The timeout includes connecting and handshakes, so it is long enough for a busy machine.
     private let timeout = Duration.seconds(60)
 
     private static let endpoints = [
@@ -52,7 +52,7 @@ import Testing
             var configuration = ClientConfiguration()
             configuration.connection = try scene.client
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
-                // More than a message of a WebSocket carries.
+                // More than one WebSocket message carries.
                 for content in [[], [1, 2, 3], [UInt8](repeating: 5, count: 200_000)] {
                     let answer = try await client.request(url: 0x500, content: content, timeout: timeout)
                     #expect(answer.url == 0x500 && answer.status == 3 && answer.content == content)
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    /// A server that sends back whatever comes.
+    /// A server that sends back each message.
     private func withHeadLineServer(_ body: nonisolated(nonsending) (Endpoint) async throws -> Void) async throws {
         try await withServer(
             listeningOn: .tcp(host: "127.0.0.1", port: 0),
@@ -153,7 +153,7 @@ import Testing
             let proxy = try await listener.accept()
             let connect = Array("CONNECT device.invalid:7000 HTTP/1.1\r\nHost: device.invalid:7000\r\n\r\n".utf8)
             #expect(try await proxy.read(connect.count) == connect)
-            // A push comes with the proxy's last byte.
+            // A push arrives with the proxy's last byte.
             let push: [UInt8] = [0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]
             try await proxy.write(Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + push)
             #expect(try await proxy.read(13) == [0, 0, 5, 0, 0, 0, 4, 1, 0, 0, 0, 1, 1])
@@ -210,11 +210,12 @@ import Testing
     @Test func aServerOnTheWire() async throws {
         try await withFixedHeaderServer(on: anyPort) { endpoint in
             let peer = try await RawSocket.connect(toPort: endpoint.port ?? 0)
-            // The ping first: its answer does not wait for the handler, and those of the handler do not wait for it.
+            // The ping comes first: its answer does not wait for the handler, and the handler's answers do not wait for
+            // it.
             try await peer.write([0, 0, 0, 1, 0, 0, 4, 1, 0, 0, 0, 0])
             #expect(try await peer.read(16) == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0])
             try await peer.write(
-                // A client that counts its own way may come to a serial that is the url.
+                // A client with its own numbering may use a serial that equals the url.
                 [0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 0, 0]
                     + [0, 0, 5, 0, 0, 0, 4, 2, 0, 0, 0, 1, 0xAA]
                     + [0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 0]
@@ -253,7 +254,7 @@ import Testing
         }
     }
 
-    /// Of the content alone, however long the type, both ways.
+    /// The limit counts only the content, in both directions, however long the type is.
     @Test(arguments: ["", String(repeating: "x", count: 4000)]) func theLimitOfHeadLines(type: String) async throws {
         let listener = try await RawSocket.listen()
         var configuration = ClientConfiguration()

@@ -6,14 +6,14 @@ import Testing
 
 @testable import LifelineOlderFramings
 
-/// Requests over fixed headers on a transport and a clock that do what a test says.
+/// Requests over fixed headers on a scripted transport and a manual clock.
 @Suite(.timeLimit(.minutes(1))) struct RequestSendingTests {
     private struct Scene {
         let client: FixedHeaderClient
         let transport: ScriptedTransport
         let clock: ManualClock
 
-        /// What the client has written until it asks for a url.
+        /// The client's frames up to the request for a url.
         func written(by peer: ScriptedPeer, until url: UInt32) async throws -> [FixedHeader.Request] {
             var heads: [FixedHeader.Request] = []
             try await until(heads.last?.url == url) { try heads += requestHeads(in: peer.read()) }
@@ -54,18 +54,18 @@ import Testing
 
     private func ready(_ scene: Scene) async throws -> ScriptedPeer {
         let peer = try await scene.transport.nextAttempt().accept()
-        // It is ready first, and then takes what comes.
+        // It is ready first, and then accepts requests.
         try await until { scene.client.state == .ready && peer.resumeCount > 0 }
         return peer
     }
 
-    /// Asks, and waits until it is written.
+    /// Sends a request, and waits until it is written.
     private func ask(_ scene: Scene, _ peer: ScriptedPeer, url: UInt32 = 0x500) async throws -> (
         Task<FixedHeaderResponse, any Error>, UInt32
     ) {
         let task = Task { try await scene.client.request(url: url) }
         let head = try #require(try await scene.written(by: peer, until: url).last)
-        // The framing's layer says so before it writes; a scripted connection has none.
+        // The framing's layer reports this before it writes; a scripted connection has no layer.
         scene.client.exchange.wroteRequest(tag: head.serial)
         return (task, head.serial)
     }
@@ -97,7 +97,7 @@ import Testing
     func endedWhileItWaitsForRoom(code: RequestError.Code) async throws {
         try await withScene { scene in
             let peer = try await ready(scene)
-            // Over the high-water mark: whatever comes next waits.
+            // Over the high-water mark: the next request waits.
             try await scene.client.notify(9, content: [UInt8](repeating: 0, count: 300 << 10))
             let task = Task { try await scene.client.request(url: 0x500, timeout: .seconds(5)) }
             try await until { scene.client.statistics.waitingCount == 1 }
@@ -150,7 +150,7 @@ import Testing
             let peer = try await ready(scene)
             let (task, serial) = try await ask(scene, peer)
             #expect(peer.ping(1) == [8, 0, 0, 0, 1, 0, 0, 4, 1])
-            // A pong, one that nobody asked for, a push, the answer, and a pong late by far.
+            // A pong, an unrequested one, a push, the answer, and a very late pong.
             _ = peer.send([
                 try response(1, 0x401), try response(1, 1), try response(7, 7), try response(0x500, serial),
                 try response(1, 0x9999),
@@ -171,18 +171,18 @@ import Testing
         try await withScene(sendsHeartbeats: false) { scene in
             let peer = try await ready(scene)
             #expect(peer.ping(1) == nil)
-            // The server's own are taken out all the same.
+            // The server's own frames are still taken out.
             _ = peer.send([try response(1, 1), try response(7, 7)])
             var pushes = scene.client.pushes.makeAsyncIterator()
             #expect(try await pushes.next()?.url == 7)
         }
     }
 
-    /// Answers take no room among the pushes, whatever comes with them.
+    /// Answers take no room from pushes, whatever arrives with them.
     @Test func costsOfAnswersBehindHeartbeats() async throws {
         try await withScene { scene in
             let peer = try await ready(scene)
-            // Together far over the water mark.
+            // Together they are far over the water mark.
             for _ in 0..<40 {
                 let (task, serial) = try await ask(scene, peer)
                 #expect(

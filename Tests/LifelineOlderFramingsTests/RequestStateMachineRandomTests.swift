@@ -21,12 +21,12 @@ import Testing
         let kind: Int?
         let deadline: MonotonicTime
         var isWaiting = true
-        /// No connection has taken it, as far as the machine has been told.
+        /// The machine does not know of a connection that has accepted it.
         var isUnsent = true
         var isWritten = false
         /// It may still be accepted or refused.
         var isOnItsWay = true
-        /// The connection that it is accepted by, told or not.
+        /// The connection that has accepted it, reported or not.
         var connection: Int?
     }
 
@@ -37,9 +37,9 @@ import Testing
         var random: SeededGenerator
         var now = at(0)
         var entries: [Entry] = []
-        /// Indices of those that the peer owes answers to, in order.
+        /// The indices of requests that the peer has to answer, in order.
         var owed: [Int] = []
-        /// Those that are to be written or given up.
+        /// The requests that have to be written or given up.
         var unwritten: Set<Int> = []
         var connection = 1
         var isReceiving = false
@@ -73,7 +73,7 @@ import Testing
             for index in indices { end(index) }
         }
 
-        /// What was accepted or written is lost.
+        /// Accepted and written requests are lost.
         mutating func lose() -> [Int] {
             owed = []
             unwritten = unwritten.filter { entries[$0].isUnsent }
@@ -97,7 +97,7 @@ import Testing
             }
         }
 
-        /// A connection takes a request: it is told now, later, or after the connection.
+        /// A connection accepts a request. The machine learns this now, later, or after the connection.
         mutating func accept() {
             guard let index = entries.indices.filter({ entries[$0].isOnItsWay }).randomElement(using: &random) else {
                 return
@@ -105,7 +105,7 @@ import Testing
             let by = entries[index].connection ?? (isOver ? nil : connection)
             guard let by else { return }
             entries[index].connection = by
-            // Its writing may be told first.
+            // The write may be reported first.
             if Bool.random(using: &random) { return }
             entries[index].isOnItsWay = false
             entries[index].isUnsent = false
@@ -151,7 +151,7 @@ import Testing
         mutating func receive() {
             guard isReceiving else { return }
             let kind = Int.random(in: 0...1, using: &random)
-            // By serial, a peer answers what it was sent, maybe again.
+            // A peer answers received requests by serial, maybe repeatedly.
             let sent = entries.indices.filter { entries[$0].isWritten && entries[$0].connection == connection }
             let picked = sent.randomElement(using: &random)
             let answered: Int? =

@@ -5,7 +5,7 @@ import Testing
 @Suite struct RequestStateMachineTests {
     private typealias Machine = RequestStateMachine<String, Int>
 
-    /// How far a request is. All but the last two wait for their answers.
+    /// The phases of a request. In all but the last two, it waits for its answer.
     enum Phase: CaseIterable {
         case begun, accepted, writtenBeforeAccepted, written, givenUp, givenUpWhenWritten
     }
@@ -17,10 +17,10 @@ import Testing
 
     private struct Refused: Error {}
 
-    /// What becomes of the request, and whether another may be begun where one is the limit; nil: that cannot happen.
+    /// The outcome of the request, and whether another one may begin if the limit is one; nil: impossible.
     private func expectation(_ event: Event) -> [String?] {
         switch event {
-        // In the order of the phases.
+        // The outcomes, in the order of the phases.
         case .answer: ["push", "push", "answered +", "answered +", "push", "drop +"]
         case .cancelled: ["cancelled", "cancelled", "cancelled", "cancelled", "-", "-"]
         case .timer: ["timedOut", "timedOut", "timedOut", "timedOut", "-", "-"]
@@ -93,7 +93,7 @@ import Testing
 
     private let reason = ConnectionError(code: .closedByPeer, message: "")
 
-    /// Each loss says why, also when a later connection stands by the time that it is known.
+    /// Each loss has its reason, even if a later connection exists when it is noticed.
     @Test(arguments: [ConnectionError.Code.closedByPeer, .heartbeatTimeout]) func lossesHaveCauses(
         code: ConnectionError.Code
     ) throws {

@@ -7,7 +7,7 @@ import LifelineTestSupport
 import LifelineTransport
 import Testing
 
-/// Requests over fixed headers to a peer that does what a test says, on a clock that a test moves.
+/// Requests over fixed headers to a scripted peer, on a manual clock.
 @Suite(.timeLimit(.minutes(1))) struct RequestsTests {
     /// Runs `body` with a client, and a listener that it connects to.
     private func withScene(
@@ -35,7 +35,7 @@ import Testing
         defer { running.cancel() }
         try await body(client, listener, clock)
         running.cancel()
-        // Nothing is left of it, whether or not the test has closed it.
+        // The client is released, whether or not the test has closed it.
         _ = await running.result
     }
 
@@ -70,7 +70,7 @@ import Testing
                 break
             }
             #expect(client.statistics.lateAnswerCount == 1)
-            // The client goes on.
+            // The client continues.
             async let next = client.request(url: 0x500, content: [1])
             try await peer.answer(try await peer.readRequest(), content: [2])
             #expect(try await next.content == [2])
@@ -79,7 +79,7 @@ import Testing
 
     @Test func withoutAConnectionItWaitsUntilItsDeadline() async throws {
         try await withScene { client, listener, clock in
-            // Nobody reads what it asks for, since the connection is lost at once.
+            // Nobody reads its requests, because the connection is lost at once.
             var peer = try await listener.accept()
             try peer.reset()
             var events = client.events.makeAsyncIterator()
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeSent() async throws {
+    @Test func requestsThatCannotBeSent() async throws {
         try await withScene { client, listener, _ in
             let tooLong = [UInt8](repeating: 0, count: 1 << 20 + 1)
             for (url, content) in [(UInt32(0x500), tooLong), (1, [])] {
@@ -276,7 +276,7 @@ import Testing
         try await withScene { client, listener, _ in
             let peer = try await listener.accept()
             for number: UInt32 in 2..<102 { try await peer.push(number, content: [UInt8](repeating: 0, count: 1000)) }
-            // Of more than the water mark together: they do not wait where pushes do.
+            // Together they exceed the water mark. Answers do not wait where pushes do.
             for _ in 0..<3 {
                 async let answer = client.request(url: 0x500)
                 try await peer.answer(
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    /// What an answer takes is not held against pushes that come with it.
+    /// The bytes of an answer do not count for pushes that arrive with it.
     @Test func answersDoNotFillTheQueueOfPushes() async throws {
         try await withScene { client, listener, _ in
             let peer = try await listener.accept()
@@ -323,7 +323,7 @@ import Testing
     }
 }
 
-/// A request as it stands on the wire.
+/// A request in its wire format.
 struct RawRequest: Sendable {
     var url: UInt32
     var serial: UInt32
@@ -331,7 +331,7 @@ struct RawRequest: Sendable {
 }
 
 extension RawSocket {
-    /// The client's next request; its heartbeats are none.
+    /// The client's next request, without heartbeats.
     func readRequest() async throws -> RawRequest {
         let header = try await read(12)
         try #require(header.count == 12)
@@ -342,7 +342,7 @@ extension RawSocket {
         return RawRequest(url: fields[0], serial: fields[1], content: content)
     }
 
-    /// Answers, and pushes with the same write.
+    /// Answers, and pushes in the same write.
     func answer(_ request: RawRequest, content: [UInt8] = [], pushing number: UInt32? = nil) async throws {
         let answer = response([request.url, 0, request.serial], content)
         try await write(answer + (number.map { response([$0, 0, $0], []) } ?? []))
@@ -361,7 +361,7 @@ extension RawSocket {
 }
 
 extension Task where Failure == any Error {
-    /// Why the request failed; nil when it did not.
+    /// The error of the request; nil if it succeeded.
     var requestError: RequestError? {
         get async {
             guard case .failure(let error) = await result else { return nil }

@@ -3,8 +3,8 @@ import Testing
 
 /// A client that watches the network, in namespaces. They need root.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct ClientNetworkTests {
-    /// To the client it is a name, for only the name service reads it; and that needs nobody to know that it is
-    /// 10.77.2.2.
+    /// For the client this is a name, because only the name service parses it. The name service resolves it to
+    /// 10.77.2.2 without asking a server.
     private let name = "10.77.514"
 
     private func withClient(
@@ -12,7 +12,7 @@ import Testing
         _ body: nonisolated(nonsending) (_ client: LineProgram, _ network: TestNetwork) async throws -> Void
     ) async throws {
         try await TestNetwork.with { network in
-            // What containers leave behind: a bridge with an address and a port that is up.
+            // The leftovers of containers: a bridge with an address and a port that is up.
             try await network.ip(
                 [
                     "link add docker0 type bridge", "address add 172.17.0.1/16 dev docker0", "link set docker0 up",
@@ -61,13 +61,13 @@ import Testing
         }
     }
 
-    /// A machine nearby, without a router.
+    /// A machine in the local network, without a router.
     @Test func aNameIsTriedWithoutADefaultRoute() async throws {
         try await withClient(of: name) { client, network in
             _ = try await client.next("that it is ready") { $0.to == "ready" }
             try await network.ip(["link set eth0 down"], at: .client)
             _ = try await client.next("that it waits") { $0.to == "waitingForNetwork" }
-            // The route of the network is all that comes back.
+            // Only the route of the local network comes back.
             try await network.ip(["link set eth0 up"], at: .client)
             let back = try await client.next("that it tries again") { $0.from == "waitingForNetwork" }
             #expect(back.reason == "networkUp")
@@ -77,21 +77,21 @@ import Testing
         }
     }
 
-    /// The bridge is all that there is, and where the name is.
+    /// There is only the bridge, and the name leads to it.
     @Test func aNameOfAContainerIsTried() async throws {
         try await withClient(of: "172.17.1") { client, network in
-            // It is this machine's own address on the bridge, where nobody listens.
+            // The address is this machine's own on the bridge, where nobody listens.
             _ = try await client.next("that it is refused") { $0.to == "backingOff" }
             try await network.ip(["link set eth0 down"], at: .client)
             try await goesOnTrying(client)
-            // It begins with not knowing the network.
+            // At first, the network is unknown.
             let waited = client.steps.dropFirst().contains { $0.to == "waitingForNetwork" }
             #expect(!waited)
         }
     }
 
     private func goesOnTrying(_ client: LineProgram) async throws {
-        // The first of them may have begun before.
+        // The first attempt may have begun before.
         for _ in 0..<3 { _ = try await client.next("that it goes on trying") { $0.to == "connecting" } }
     }
 }

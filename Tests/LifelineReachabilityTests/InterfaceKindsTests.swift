@@ -2,7 +2,7 @@ import Foundation
 import LifelineReachability
 import Testing
 
-/// Kinds of interface, by what netlink says and by a tree that looks like sysfs.
+/// The kinds of interfaces, from netlink and from a tree like sysfs.
 @Suite struct InterfaceKindsTests {
     private func link(_ name: String, _ hardwareType: UInt16 = 1, kind: String? = nil, flags: UInt32 = 1) -> LinkRecord
     {

@@ -4,7 +4,7 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-/// The monitor, as the command, in network namespaces where the network does what a test says. They need root.
+/// The monitor, run as the command, in network namespaces that a test controls. These tests need root.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct NamespaceTests {
     private let beyond = "tcp://198.51.100.1:80"
 
@@ -60,26 +60,27 @@ import Testing
         }
     }
 
-    /// The kernel tells of lost carriers once a second, of all but the first so about 0.9 s late.
+    /// The kernel reports lost carriers once a second, so all but the first about 0.9 s late.
     @Test func repeatedCarrierLossIsNoticedBeforeTheKernelTells() async throws {
         try await TestNetwork.with { network in
             try await MonitorProcess.with(in: network) { monitor, _ in
                 var delays: [Double] = []
                 for _ in 0..<7 {
                     let moment = try await network.ip(["link set client down"], at: .router)
-                    // From when it is down at the latest: to start the command takes its time on a busy machine.
+                    // Measured from the latest time at which it is down, because starting the command takes long on a
+                    // busy machine.
                     let lost = try await monitor.next { $0.status == "unsatisfied" }
                     delays.append(lost.uptime - Double(moment.ended.nanoseconds) / 1e9)
                     try await network.ip(["link set client up"], at: .router)
                     _ = try await monitor.next { $0.status == "satisfied" }
                 }
-                // Most of them, for this machine may have other things to do.
+                // Most of them, because this machine may be busy.
                 #expect(delays.sorted()[3] < 0.5, "\(delays)")
             }
         }
     }
 
-    @Test func whatIsMissingIsSaid() throws {
+    @Test func missingPartsAreNamed() throws {
         #expect(throws: Never.self) { try TestNetwork.checkRequirements() }
         let user = #expect(throws: FaultFailure.self) { try TestNetwork.checkRequirements(user: 65534) }
         #expect(user?.description.contains("root") == true)
@@ -148,7 +149,7 @@ import Testing
                 let family = endpoint == beyond ? "0.0.0.0/0" : "::/0"
                 try await network.ip(["route add \(kind) \(family) metric 9"], at: .client)
                 try await MonitorProcess.with(in: network, "--reach", endpoint) { monitor, first in
-                    // The kernel makes a new link's routes over IPv6 when it gets to it.
+                    // The kernel makes a new link's IPv6 routes with a delay.
                     let line = first.ipv6 ? first : try await monitor.next { $0.ipv6 }
                     #expect(!line.defaultRoute && !line.ipv4, "\(kind)")
                     #expect(line.reach?.reason == "noRoute", "\(kind)")
@@ -158,7 +159,7 @@ import Testing
         }
     }
 
-    /// Also where the kernel names no interfaces with the routes that go by them.
+    /// This also holds if the kernel does not name the interfaces of such routes.
     @Test(arguments: [0, 1]) func routesByNexthopObjectsCount(compatibility: Int) async throws {
         try await TestNetwork.with { network in
             let setting = "/proc/sys/net/ipv4/nexthop_compat_mode"
@@ -175,7 +176,7 @@ import Testing
                 )
                 let added = try await monitor.next { $0.defaultRoute }
                 #expect(added.reach?.reason == "routed")
-                // The route goes with it, and the kernel does not tell of the route.
+                // The route is removed with it, and the kernel does not report this.
                 try await network.ip(["nexthop delete id 7"], at: .client)
                 _ = try await monitor.next { !$0.defaultRoute }
             }
@@ -192,8 +193,8 @@ import Testing
 
     // MARK: Flaps
 
-    /// Whether the commands of one process were so far apart that what was in between them had to be told: it may have
-    /// stood still. (What is over within 100 ms has not been: see `NetworkMonitorConfiguration`.)
+    /// Whether the commands of one process were so far apart, because it was suspended, that the state between them had
+    /// to be reported. (A state of less than 100 ms is not reported: see `NetworkMonitorConfiguration`.)
     private func mayHaveLasted(_ moment: Moment) -> Bool { moment.ended - moment.began > .milliseconds(100) }
 
     @Test func aShortFlapIsOneChange() async throws {
@@ -201,7 +202,7 @@ import Testing
         while !wasShort {
             try await TestNetwork.with { network in
                 try await MonitorProcess.with(in: network) { monitor, _ in
-                    // In one process, milliseconds apart. It costs the default routes.
+                    // In one process, milliseconds apart. This removes the default routes.
                     let moment = try await network.ip(["link set eth0 down", "link set eth0 up"], at: .client)
                     let flapped = try await monitor.next { _ in true }
                     wasShort = !(flapped.status == "unsatisfied" && mayHaveLasted(moment))
@@ -247,14 +248,14 @@ import Testing
                 let down = try await monitor.next { _ in true }
                 #expect(down.status == "unsatisfied" && down.eth0?.up == false)
 
-                // And the new socket has events.
+                // The new socket has events.
                 try await network.ip(["link set eth0 up"], at: .client)
                 _ = try await monitor.next { $0.status == "satisfied" }
             }
         }
     }
 
-    /// The kernel's count of what found no room in the socket's queue.
+    /// The kernel's count of messages that did not fit into the socket's queue.
     private func lostEvents(of monitor: MonitorProcess, in network: TestNetwork) async throws -> Int {
         let table = try await network.run("cat", ["/proc/net/netlink"], at: .client).output.split(separator: "\n")
         let columns = table[0].split(separator: " ")

@@ -8,9 +8,9 @@ import NIOEmbedded
 import NIOPosix
 import Testing
 
-/// What the netlink socket's driver stands on.
+/// The assumptions of the netlink socket's driver.
 @Suite struct NetlinkChannelTests {
-    /// While the machine sleeps the loop's clock stands still and that of deadlines goes on.
+    /// While the machine sleeps, the loop's clock stops, but the clock of deadlines runs.
     @Test func aTimerOfBeforeTheMachineSleptDoesNotKeepALaterOneFromRinging() {
         let loop = EmbeddedEventLoop()
         var timer = LoopTimer()
@@ -38,7 +38,7 @@ import Testing
 
     private struct Refusal: Error {}
 
-    /// NIO has closed the socket by then, and its number is somebody else's.
+    /// NIO has closed the socket by then, and its number may be reused.
     @Test func aChannelThatFailsClosesNobodyElsesDescriptor() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -47,9 +47,9 @@ import Testing
             do {
                 let socket = try NetlinkSocket.open(subscribingTo: .nothing, blocking: false)
                 return try socket.makeChannel(on: loop) { channel in
-                    // NIO does so when something fails, and leaves no moment to look in between.
+                    // NIO does this on a failure, and leaves no moment to check in between.
                     channel.close(promise: nil)
-                    // They get the lowest numbers that are free: those of the socket, if no other test is quicker.
+                    // They get the lowest free numbers: that of the socket, unless another test is faster.
                     others.withLockedValue { $0 = (0..<8).map { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) } }
                     throw Refusal()
                 }
@@ -67,8 +67,8 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// NIO takes no regular file: there is no channel, and who opened the descriptors closes them.
-    @Test func whatBecomesNoChannelIsClosed() async throws {
+    /// NIO refuses a regular file: there is no channel, and the caller closes the descriptors.
+    @Test func socketsWithoutAChannelAreClosed() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         let name = "lifeline-netlink-\(UUID())"

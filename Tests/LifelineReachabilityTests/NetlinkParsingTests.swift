@@ -2,9 +2,9 @@ import LifelineReachability
 import LifelineTestSupport
 import Testing
 
-/// Records out of bytes: those that a kernel sent, and those that none would.
+/// Records from bytes: those of a kernel, and malformed ones.
 @Suite struct NetlinkParsingTests {
-    // MARK: What a kernel sent
+    // MARK: Messages of a kernel
 
     @Test func linksOfACapturedDump() throws {
         let records = try Records(CapturedDumps.links)
@@ -51,7 +51,7 @@ import Testing
         #expect(routes[0].metric == 50)
     }
 
-    // MARK: What no kernel would send
+    // MARK: Malformed messages
 
     static let malformed: [(NetlinkError, [UInt8])] = [
         (.truncatedHeader, [16, 0, 0]),
@@ -78,7 +78,7 @@ import Testing
         (.invalidPrefixLength(33), route(family: 2, prefix: 33, [])),
         (.invalidPrefixLength(129), route(family: 10, prefix: 129, [])),
         (.invalidAttribute(type: 4), route(family: 2, prefix: 0, attribute(4, [1, 0]))),
-        // Hops: one whose length is 0, at which a loop would stay for ever, and one that is longer than the rest.
+        // Hops: one of length 0, which could cause an endless loop, and one that is longer than the rest.
         (.invalidAttribute(type: 9), route(family: 2, prefix: 0, attribute(9, [0, 0, 0, 0, 2, 0, 0, 0]))),
         (.invalidAttribute(type: 9), route(family: 2, prefix: 0, attribute(9, [9, 0, 0, 0, 2, 0, 0, 0]))),
         (.invalidAttribute(type: 9), route(family: 2, prefix: 0, attribute(9, [8, 0, 0]))),
@@ -148,7 +148,7 @@ import Testing
                 let edges: [UInt8] = [0, 1, 4, 0x7F, 0x80, 0xFF, .random(in: 0...255, using: &random)]
                 datagram[.random(in: 0..<datagram.count, using: &random)] = edges.randomElement(using: &random) ?? 0
             }
-            // Sanitizers and the traps of spans are what looks on; that something is refused shows that damage is done.
+            // Sanitizers and the traps of spans detect errors. Refused messages show that the damage has an effect.
             do { _ = try Records([datagram]) } catch { refused += 1 }
         }
         #expect(refused > 0)

@@ -3,7 +3,7 @@ import Testing
 
 /// Three requests and their answers become one table.
 @Suite struct NetworkDumpTests {
-    /// Hands in a datagram; returns what is to be done after its last message that asks for something.
+    /// Passes in a datagram. Returns the action of its last message that has one.
     private func receive(_ datagram: [UInt8], _ dump: inout NetworkDump) throws(NetlinkError) -> NetworkDump.Action {
         var result = NetworkDump.Action.none
         try datagram.span.bytes.forEachNetlinkMessage { (header, payload) throws(NetlinkError) in
@@ -113,7 +113,7 @@ import Testing
                 )
             )
         }
-        // A black hole, a group of what is not there or is itself, and an interface that is not there; 4 is not there.
+        // A black hole, a group with a missing member or itself, and a missing interface; 4 is missing.
         try tables.add(NexthopRecord(id: 1))
         try tables.add(NexthopRecord(id: 2, group: [2, 7, 1]))
         try tables.add(NexthopRecord(id: 3, interface: 9))

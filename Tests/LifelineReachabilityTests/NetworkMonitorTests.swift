@@ -7,10 +7,10 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// The monitor in the process's own network namespace, whatever that is like.
+/// The monitor in the process's own network namespace, in any state.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct NetworkMonitorTests {
-    /// Of the sockets with these inodes, those that this process has open. (A child that is just being started by
-    /// another test may hold more.)
+    /// The sockets with these inodes that this process has open. (A child that another test is just starting may hold
+    /// more.)
     private func ownDescriptors(ofSockets inodes: some Sequence<Substring>) throws -> [Int32] {
         let wanted = Set(inodes.map { "socket:[\($0)]" })
         return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
@@ -21,15 +21,15 @@ import Testing
 
     /// Rows and columns of one of the kernel's tables of sockets.
     private func table(_ name: String) throws -> [[Substring]] {
-        // String(contentsOfFile:) reads a file of the kernel's only in part: their size is unknown.
+        // String(contentsOfFile:) reads a file of the kernel only in part, because its size is unknown.
         let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/net/\(name)"))
         defer { try? file.close() }
         let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
         return text.split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
     }
 
-    /// The sockets of the netlink family that this process has open, of those that subscribe to something: what only
-    /// asks, as the C library does for names and other tests do meanwhile, is no monitor's.
+    /// The netlink sockets of this process that subscribe to groups. Sockets that only make requests, as the C
+    /// library's for names and those of other tests, do not belong to a monitor.
     private func netlinkSockets() throws -> [Int32] {
         // The fourth column is the groups that it subscribes to, the last one the inode.
         let sockets = try table("netlink").filter { UInt32($0[3], radix: 16) != 0 }
@@ -38,7 +38,7 @@ import Testing
 
     private func netlinkSocketCount() throws -> Int { try netlinkSockets().count }
 
-    /// With a loop of its own, so that what the loop still has to do can be waited for.
+    /// With its own loop, so that the test can wait for the loop's remaining work.
     private func withMonitor(
         _ body: (_ monitor: NetworkMonitor, _ settle: () async throws -> Void) async throws -> Void
     ) async throws {
@@ -46,7 +46,7 @@ import Testing
         let logger = Logger(label: "test")
         let monitor = NetworkMonitor(configuration: NetworkMonitorConfiguration(), logger: logger, group: group)
         try await body(monitor) {
-            // What closes a socket takes a few turns.
+            // Closing a socket takes a few turns.
             for _ in 0..<10 { try await group.next().submit {}.get() }
         }
         try await group.shutdownGracefully()
@@ -200,7 +200,7 @@ import Testing
         try await withMonitor { monitor, settle in
             let listener = try await RawSocket.listen(backlog: 0)
             let endpoint = Endpoint.tcp(host: "127.0.0.1", port: UInt16(listener.port))
-            // The one that the queue has room for.
+            // The connection that the queue has room for.
             let first = try await RawSocket.connect(toPort: listener.port)
             let probe = Task { await monitor.reachability(of: endpoint, probing: true, timeout: .seconds(3_600)) }
             while try connectingSocketCount(to: listener.port) == 0 { await Task.yield() }

@@ -2,7 +2,7 @@ import LifelineCore
 import LifelineReachability
 import Testing
 
-/// The rule by which a path is satisfied, and what it says of endpoints.
+/// The rule for a satisfied path, and its result for endpoints.
 @Suite struct NetworkPathTests {
     private static let up: UInt32 = 0x1
     private static let lowerUp: UInt32 = 0x10000
@@ -166,7 +166,8 @@ import Testing
         #expect(!path.mayReach(try Endpoint("tcp://[2001:db8::1]:1")))
     }
 
-    /// Names: what leads beyond the machine is worth an attempt, with or without a default route; else it is looked up.
+    /// For names, an attempt is made if a network leads beyond the machine, with or without a default route. Otherwise
+    /// the name is resolved.
     @Test(arguments: [
         (["eth0"], NetworkPath.Prospect.good), (["docker0"], .byName), (["docker0", "eth0"], .good),
         (["docker0 default"], .good), (["docker0 down", "eth0 down"], .none), ([], .none),
@@ -187,7 +188,7 @@ import Testing
         #expect(NetworkPath.unknown.leadsBeyondHost)
     }
 
-    /// A name and what it is like.
+    /// A name and its properties.
     private func interface(_ text: String, index: Int) -> NetworkInterface {
         let words = text.split(separator: " ")
         let works = !words.contains("down")
@@ -205,7 +206,7 @@ import Testing
         )
     }
 
-    /// Bridges are numbered 2; the others are their ports, unless nothing is said.
+    /// Bridges have the number 2; the others are their ports by default.
     @Test(arguments: [
         (["bridge"], true), (["bridge", "veth"], true), (["bridge", "veth", "tun"], true), (["bridge", "-"], false),
         (["bridge", "veth", "vlan"], false), (["bridge", "bond"], false), (["dummy"], true), (["veth"], false),

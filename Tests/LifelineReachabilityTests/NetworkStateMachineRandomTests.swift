@@ -3,13 +3,13 @@ import LifelineReachability
 import LifelineTestSupport
 import Testing
 
-/// Random networks, kernels and timers, against a plain model of what has to be told, and by when.
+/// Random networks, kernels and timers, against a plain model of the required reports and their deadlines.
 @Suite struct NetworkStateMachineRandomTests {
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func whatIsToldIsTrueAndInTime(seed: UInt64) throws {
+    func reportsAreTrueAndInTime(seed: UInt64) throws {
         var world = World(seed: seed)
         try world.run(for: 40_000)
-        // Something happened in every one of them.
+        // Each of them had events.
         #expect(world.changeCount > 20 && world.publications > 10 && world.dumpCount > 50, "\(world.summary)")
     }
 
@@ -21,16 +21,16 @@ import Testing
     }
 }
 
-/// A network that changes, the kernel that tells of it, and a driver, in milliseconds.
+/// A changing network, the kernel that reports changes, and a driver, in milliseconds.
 private struct World {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// What the machine waits for.
+    /// The events that the machine waits for.
     private enum Pending {
         case opening(until: Int64, fails: Bool)
-        /// `seen` is what the dump will find; nil while the kernel has not looked yet.
+        /// `seen` is the result of the dump; nil while the kernel has not begun it.
         case dump(begun: Int64, until: Int64, seen: Int?, isConsistent: Bool)
     }
 
@@ -47,37 +47,37 @@ private struct World {
     private var hasSocket = false
     private var timerAt: Int64?
 
-    // What is.
+    // The real state.
     private var truth = 1
     private var truthSince: Int64 = 0
-    /// By when the machine must have told of that, if nobody tells the machine.
+    /// The deadline for reporting it if the machine gets no event.
     private var dueUntold = afterSilence
-    /// When there were events after that.
+    /// The same, if there were events after it.
     private var told: (first: Int64, last: Int64)?
-    /// The machine is excused for as long, since the kernel failed.
+    /// The machine has an excuse until then, because the kernel failed.
     private var excusedUntil: Int64 = 0
-    /// Carriers that were lost and of which the kernel tells later.
+    /// Lost carriers that the kernel will report later.
     private var lateEvents: [Int64] = []
     private var lastCarrierReport = Int64.min / 2
     private var knowsOfCarrierReport = false
-    /// When events were received.
+    /// The times of received events.
     private var events: [Int64] = []
-    /// When there were signs of change: events, and dumps that found one.
+    /// The times of signs of change: events, and dumps that found a change.
     private var signs: [Int64] = []
     private var isFirstDumpOfSocket = true
 
     private static let quiet: Int64 = 100
     private static let poll: Int64 = 5_000
     private static let dumpLength: Int64 = 6
-    /// Timers are up to 3 ms late, up to twice in a row, and openings take up to 4.
+    /// Timers are up to 3 ms late, up to twice in a row, and opening a socket takes up to 4 ms.
     private static let slack: Int64 = 12
-    /// From the last event to the news: the dump that is under way, the quiet period, a dump.
+    /// From the last event to the report: the current dump, the quiet period, a dump.
     private static let afterEvent = dumpLength + quiet + dumpLength + slack
-    /// Without an event: until the next poll, which asks twice.
+    /// Without an event: until the next poll, which checks twice.
     private static let afterSilence = poll + dumpLength + afterEvent
-    /// While the kernel may hold events back, it is asked oftener.
+    /// While the kernel may hold events back, it is polled more often.
     private static let afterHiddenLoss = quiet / 4 + dumpLength + afterEvent
-    /// While it is never quiet: three quiet periods, and dumps that have to be made again.
+    /// While it is never quiet: three quiet periods, and repeated dumps.
     private static let afterFirstEvent = 3 * quiet + 6 * (dumpLength + slack)
     private static let afterFailure = slack + dumpLength + afterFirstEvent
     private static let dumpTimeout: Int64 = 5_000
@@ -120,23 +120,23 @@ private struct World {
                 reportCarrier()
             }
         }
-        // Of things that do not matter.
+        // Events without meaning for the path.
         if chance(isStorm ? 30 : 1) { event(chance(300) ? .link : .other) }
         if chance(1), chance(200), hasSocket { try loseSocket() }
     }
 
     private mutating func change() {
-        // Few, so that a change may be reversed.
+        // A few values, so that a change may be reversed.
         truth = (truth + Int.random(in: 1...2, using: &random)) % 3
         (truthSince, changeCount) = (now, changeCount + 1)
         (dueUntold, told) = (now + Self.afterSilence, nil)
     }
 
-    /// The kernel reports once a second, and what comes too early at the end of that second.
+    /// The kernel reports once a second. It holds earlier changes until the end of that second.
     private mutating func reportCarrier() {
         let report = max(now, lastCarrierReport + 1_000)
         if lateEvents.last != report { lateEvents.append(report) }
-        // Who knows of the last report knows that the next may be held back.
+        // After the last report, the machine knows that the next one may be held back.
         if knowsOfCarrierReport, report > now { dueUntold = now + Self.afterHiddenLoss }
     }
 
@@ -148,7 +148,7 @@ private struct World {
         }
     }
 
-    /// It is told of, unless there is no socket.
+    /// The change is reported, unless there is no socket.
     private mutating func event(_ subject: NetworkStateMachine.Subject) {
         guard hasSocket else { return }
         events.append(now)
@@ -167,7 +167,7 @@ private struct World {
     private mutating func loseSocket() throws {
         hasSocket = false
         pending = nil
-        // It may be the third in a row that does not last.
+        // The socket may be the third in a row that fails.
         excuse(for: (isFirstDumpOfSocket ? Self.poll : Self.quiet) + Self.afterFailure)
         try perform(machine.socketFailed(now: time))
     }
@@ -212,7 +212,7 @@ private struct World {
             try perform(fails ? machine.openingFailed(now: time) : machine.opened(now: time))
         case .dump(let begun, let until, let seen, let isConsistent) where until <= now:
             pending = nil
-            // It saw the network at its beginning, or sees it now.
+            // The dump saw the network at its beginning, or sees it now.
             let found = NetworkStateMachineTests.path(seen ?? truth)
             let actions = machine.dumpEnded(found, isConsistent: isConsistent, now: time)
             for case .publish(let path) in actions {
@@ -235,7 +235,7 @@ private struct World {
         }
         if deadline > now {
             timerAt = nil
-            // One that is early does no harm.
+            // An early timer does no harm.
             if chance(5) { try require(machine.timerFired(now: time) == [], "it acts before its time") }
             return
         }
@@ -244,7 +244,7 @@ private struct World {
         guard fires <= now else { return }
         timerAt = nil
         if case .dump(_, .max, _, _) = pending {
-            // It gives the dump up, and with it the socket.
+            // The machine gives up the dump and its socket.
             (pending, hasSocket) = (nil, false)
         }
         try perform(machine.timerFired(now: time))
@@ -252,9 +252,9 @@ private struct World {
         try require(next.map { $0 > time } ?? true, "a timer that fired is due at once")
     }
 
-    // MARK: What must hold
+    // MARK: Rules
 
-    /// News waits for the quiet period, unless it is never quiet.
+    /// A report waits for the quiet period, unless it is never quiet.
     private func checkThatItWasQuiet(at begun: Int64) throws {
         guard let last = events.last(where: { $0 <= begun }), begun - last < Self.quiet else { return }
         var beginning = last
@@ -272,7 +272,7 @@ private struct World {
         try require(machine.path == lastPublished, "its path is not what it told")
         var due = dueUntold
         if let told {
-            // Events may keep a poll's find waiting.
+            // Events may delay a change that a poll has found.
             due = min(due + 3 * Self.quiet, told.first + Self.afterFirstEvent, told.last + Self.afterEvent)
         }
         guard now > max(due, excusedUntil) else { return }

@@ -3,7 +3,7 @@ import LifelineReachability
 import LifelineTestSupport
 import Testing
 
-/// When the kernel is asked, and what is news.
+/// The times of dumps, and the changes that are reported.
 @Suite struct NetworkStateMachineTests {
     typealias Machine = NetworkStateMachine
 
@@ -35,7 +35,7 @@ import Testing
     enum Situation: CaseIterable {
         case stopped, opening, resting, settled, gathering, firstDump, pollDump, burstDump
 
-        /// A machine at 10 s that knows path 1, except where it cannot yet.
+        /// A machine at 10 s that knows path 1, except in states where it cannot yet.
         func machine() -> Machine {
             var machine = Machine(configuration: NetworkMonitorConfiguration())
             if self == .stopped { return machine }
@@ -97,7 +97,7 @@ import Testing
         var deadline: Int64?
     }
 
-    /// At 10 s. What is not in it changes nothing.
+    /// At 10 s. Missing pairs change nothing.
     static let changes: [Situation: [Event: Expectation]] = [
         .stopped: [.started: Expectation(actions: [.open])],
         .opening: [
@@ -203,7 +203,7 @@ import Testing
         #expect(machine.nextDeadline == at(1_401))
     }
 
-    @Test func whatAPollFindsIsAskedForAgainBeforeItIsNews() {
+    @Test func aChangeFoundByAPollIsCheckedBeforeItIsReported() {
         var machine = settled()
         #expect(machine.timerFired(now: at(5_000)) == [.dump])
         #expect(machine.dumpEnded(b, isConsistent: true, now: at(5_001)) == [])
@@ -230,7 +230,7 @@ import Testing
         #expect(machine.timerFired(now: at(1_100)) == [.dump])
         machine.receivedEvent(about: .other, now: at(1_200))
         #expect(machine.dumpEnded(b, isConsistent: true, now: at(1_600)) == [])
-        // The third quiet period is over: nothing counts any more.
+        // The third quiet period is over, so the count begins again.
         let next = at(1_600 + 2_000)
         #expect(machine.nextDeadline == next)
         #expect(machine.timerFired(now: next) == [.dump])
@@ -247,7 +247,7 @@ import Testing
         #expect(machine.nextDeadline == at(1_350))
         #expect(machine.timerFired(now: at(1_349)) == [])
         #expect(machine.timerFired(now: at(1_350)) == [.dump])
-        // One that was long because the process stood still counts less.
+        // A period that was long because the process was suspended counts less.
         #expect(machine.dumpEnded(a, isConsistent: true, now: at(100_000)) == [])
         machine.receivedEvent(about: .other, now: at(100_001))
         #expect(machine.nextDeadline == at(102_000))
@@ -272,7 +272,7 @@ import Testing
 
     // MARK: Failures
 
-    @Test func whatIsKnownIsKeptUntilTheThirdSocketInARowFails() {
+    @Test func theKnownStateIsKeptUntilTheThirdSocketInARowFails() {
         var machine = settled()
         #expect(machine.socketFailed(now: at(1_000)) == [])
         for time in [1_100, 1_200, 1_300] as [Int64] {
@@ -281,12 +281,12 @@ import Testing
             #expect(machine.opened(now: at(time)) == [.dump])
             #expect(machine.socketFailed(now: at(time)) == (time == 1_300 ? [.publish(.unknown)] : []))
         }
-        // And no hurry any more.
+        // There is no urgency any more.
         #expect(machine.nextDeadline == at(6_300))
         #expect(machine.timerFired(now: at(6_300)) == [.open])
         #expect(machine.opened(now: at(6_300)) == [.dump])
         #expect(machine.dumpEnded(a, isConsistent: true, now: at(6_300)) == [.publish(a)])
-        // A dump that ended is a new beginning.
+        // A finished dump resets the count.
         #expect(machine.socketFailed(now: at(6_400)) == [])
         #expect(machine.timerFired(now: at(6_500)) == [.open])
         #expect(machine.opened(now: at(6_500)) == [.dump])

@@ -6,7 +6,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// The code that docs/reflection.md shows.
+/// Runs the code of docs/reflection.md.
 @Suite struct ArticleTests {
     private let chatMessage = Sample_Chat_V1_ChatMessage.with { ($0.text, $0.author.name) = ("hello", "Ada") }
 

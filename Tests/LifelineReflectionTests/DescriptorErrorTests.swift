@@ -8,7 +8,7 @@ private typealias Field = Google_Protobuf_FieldDescriptorProto
 private typealias Type = Google_Protobuf_DescriptorProto
 private typealias EnumType = Google_Protobuf_EnumDescriptorProto
 
-/// Files that make no sense are refused, with the place.
+/// Invalid files are refused, with the position of the error.
 @Suite struct DescriptorErrorTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
@@ -356,7 +356,7 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
     ]
 
     @Test(arguments: imports + names + numbers + fields + maps + defaults)
-    func whatMakesNoSenseIsRefused(test: Case) throws {
+    func invalidDescriptorsAreRefused(test: Case) throws {
         let error = #expect(throws: DescriptorError.self) {
             try DescriptorPool(.with { $0.file = RepeatedField(test.files) })
         }

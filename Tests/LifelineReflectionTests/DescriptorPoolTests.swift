@@ -7,7 +7,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Descriptors of files that are linked, and of those that are read.
+/// Descriptors of linked files, and of files that are read.
 @Suite struct DescriptorPoolTests {
     @Test func linkedTypesAreDescribed() throws {
         let pool = DescriptorPool([Sample_Chat_V1_ChatMessage.self])

@@ -5,7 +5,7 @@ import LifelineTestSupport
 import TestProtos
 import Testing
 
-/// Extensions that are known at run time, of dynamic and of generated messages.
+/// Extensions of dynamic and generated messages that are known only at run time.
 @Suite struct DynamicExtensionTests {
     private typealias Extendable = Test_Proto2_Extendable
 

@@ -251,7 +251,7 @@ import Testing
         #expect(message == copy)
     }
 
-    /// As generated messages are compared: by bits.
+    /// Compared by bits, like generated messages.
     @Test func numbersAreComparedByTheirBits() throws {
         let numbers: [Double] = [0, -0.0, 1, .nan, -.nan, .infinity]
         for type in try Self.types("test.scalars.proto3.Singular") {
@@ -488,7 +488,7 @@ import Testing
                 var random = SeededGenerator(seed: 3)
                 for _ in 0..<20 {
                     let message = try Schemas.random(type, using: &random)
-                    // Decoding sorts them: so they were sorted.
+                    // Decoding sorts them, so they are sorted.
                     let bytes = try message.serializedBytes()
                     #expect(try DynamicMessage(type, serializedBytes: bytes).serializedBytes() == bytes)
                 }

@@ -3,7 +3,7 @@ import LifelineMessages
 import LifelineReflection
 import Testing
 
-/// Features of editions, and what files and declarations override of them.
+/// Features of editions, and their overrides in files and declarations.
 @Suite struct EditionTests {
     private func type(
         _ edition: Google_Protobuf_Edition,

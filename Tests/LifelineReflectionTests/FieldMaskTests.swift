@@ -5,7 +5,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// Masks as sets of fields, and what they keep and merge of messages.
+/// Masks as sets of fields, and the fields of messages that they keep and merge.
 @Suite struct FieldMaskTests {
     private typealias Choice = Test_Scalars_Proto3_Choice
     private typealias Singular = Test_Scalars_Proto3_Singular

@@ -5,7 +5,7 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// Files that were made to cost much, or to break something.
+/// Files made to be expensive, or to cause a failure.
 @Suite struct HostileDescriptorTests {
     private func code(of set: Google_Protobuf_FileDescriptorSet, limits: DescriptorLimits = .init()) -> DescriptorError
         .Code?
@@ -75,7 +75,7 @@ import Testing
         #expect(throws: DescriptorError.self) { try DescriptorPool(serializedFileSet: bytes, limits: limits) }
     }
 
-    /// Each has a table of its own.
+    /// Each has its own table.
     @Test func extensionsCountAsTypes() {
         let file = Google_Protobuf_FileDescriptorProto.with { file in
             (file.name, file.syntax) = ("a.proto", "proto2")
@@ -95,7 +95,7 @@ import Testing
         #expect(code(of: .of(file), limits: limits) == .limitExceeded)
     }
 
-    /// The full names of what stands in a message with a long name are long, each of them.
+    /// All declarations in a message with a long name have long full names.
     @Test func namesTakeBoundedMemory() {
         let set = Google_Protobuf_FileDescriptorSet.of(
             .proto3 { file in
@@ -394,7 +394,7 @@ import Testing
         #expect(try DynamicMessage(type, textFormatString: text, options: textOptions) == message)
     }
 
-    /// Whatever the damage, a pool is made or an error thrown; and messages of the types that were made can be used.
+    /// For any damage, a pool is made or an error thrown, and messages of the resulting types can be used.
     @Test(arguments: 0..<8) func damagedFilesAreNoDanger(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let files = Schemas.linked.files.map(\.proto)

@@ -29,7 +29,7 @@ enum Schemas {
 
     static let linked = DescriptorPool(types)
 
-    /// The files of the linked schemas, which a pool makes tables of.
+    /// The files of the linked schemas, from which a pool makes tables.
     static func set() -> Google_Protobuf_FileDescriptorSet {
         .with { $0.file = RepeatedField(linked.files.map(\.proto)) }
     }
@@ -95,7 +95,7 @@ enum Schemas {
     }
 }
 
-/// Makes files for tests of what is wrong in them.
+/// Makes files for tests of errors in them.
 extension Google_Protobuf_FileDescriptorProto {
     static func proto3(
         _ name: String = "test.proto",

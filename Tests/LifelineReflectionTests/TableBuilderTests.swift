@@ -6,7 +6,7 @@ import Testing
 
 @testable import LifelineReflection
 
-/// Tables that are made at run time are the same as those that the generator writes.
+/// Tables made at run time equal those that the generator writes.
 @Suite struct TableBuilderTests {
     @Test func tablesAreThoseOfTheGenerator() throws {
         let pool = try DescriptorPool(Schemas.set())

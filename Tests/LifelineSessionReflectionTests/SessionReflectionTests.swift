@@ -8,11 +8,11 @@ import TestProtos
 import TestServices
 import Testing
 
-/// What a server tells of its methods.
+/// A server's description of its methods.
 @Suite(.timeLimit(.minutes(1))) struct SessionReflectionTests {
     private typealias Described = (methods: [Lifeline_Reflection_V1_Method], files: [[UInt8]], partCount: Int)
 
-    /// Asks a server with these methods, over a session.
+    /// Queries a server with these methods over a session.
     private func describe(_ methods: [Lifeline.SessionMethod]) async throws -> Described {
         let services: [any SessionService] = [Methods(methods: methods)]
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
@@ -32,10 +32,10 @@ import Testing
 
     private struct Methods: SessionService { let methods: [Lifeline.SessionMethod] }
 
-    /// A pool with nothing but the files, as a client has it.
+    /// A pool with only the files, like a client's.
     private func pool(_ described: Described) throws -> DescriptorPool {
         var pool = DescriptorPool()
-        // One by one: a file comes after those that it imports.
+        // One file after the other: a file follows those that it imports.
         for bytes in described.files {
             try pool.add(.with { $0.file = [try Google_Protobuf_FileDescriptorProto(serializedBytes: bytes)] })
         }
@@ -95,7 +95,7 @@ import Testing
         #expect(!pool.extensions(of: extendable).isEmpty)
     }
 
-    @Test func whatIsDescribedDecodesItsMessages() async throws {
+    @Test func theDescriptionDecodesMessages() async throws {
         let pool = try pool(try await describe([.unary("a.B/Unary") { (_: Test_Imports_User, _) in Answer() }]))
         let user = Test_Imports_User()
         let type = try #require(pool.message(named: Test_Imports_User.protoMessageName))

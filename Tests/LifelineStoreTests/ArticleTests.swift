@@ -18,7 +18,7 @@ extension Google_Protobuf_Int64Value {
     }
 }
 
-/// The code that the README and docs/durable-messages.md show.
+/// Runs the code of the README and docs/durable-messages.md.
 @Suite(.timeLimit(.minutes(1))) struct ArticleTests {
     @Test func effectsAndRepliesArrive() async throws {
         try await withDurablePlace { place in
@@ -52,13 +52,13 @@ extension Google_Protobuf_Int64Value {
     }
 }
 
-/// The code, with what it leaves out.
+/// The documents' code, with the parts that they leave out.
 private struct Shown {
     let place: DurablePlace
     let reading = Payment(5)
     let order = Order(7)
 
-    /// In place of the files' names, which have to be some, the test's own.
+    /// Replaces the names of files by those of the test.
     private func SQLiteSessionStore(
         path: String,
         for use: LifelineStore.SQLiteSessionStore.Use

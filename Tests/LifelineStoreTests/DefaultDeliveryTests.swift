@@ -6,7 +6,7 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// Which delivery messages have that name none.
+/// The delivery of messages that name none.
 @Suite(.timeLimit(.minutes(2))) struct DefaultDeliveryTests {
     private typealias Number = Google_Protobuf_Int64Value
 
@@ -38,7 +38,7 @@ import Testing
                     try await session.push("t.T/Count", Number(1))
                     #expect(try await told.next()?.value == 1)
                     #expect(try await session.call("t.T/Double", Number(4), returning: Number.self).value == 8)
-                    // What names one has that.
+                    // A message that names a delivery has that one.
                     try await session.push("t.T/Count", Number(1), delivery: .reliable)
                     #expect(try await told.next()?.value == 0)
                 }

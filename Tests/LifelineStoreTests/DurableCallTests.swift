@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// How often each number came.
+    /// How often each number arrived.
     private final class Counts: Sendable {
         private let counts = NIOLockedValueBox<[Int64: Int]>([:])
 
@@ -131,10 +131,10 @@ import Testing
                     let replies = client.lateReplies(to: method, of: Number.self)
                     let reply = try #require(try await replies.first { _ in true })
                     #expect(try reply.result.get().value == 14)
-                    // It goes on with other calls.
+                    // The client continues with other calls.
                     try await doubles(client, 8)
                 }
-                // It does not come again.
+                // The reply does not arrive again.
                 try await place.withClient { client in
                     let replies = client.lateReplies(to: method, of: Number.self)
                     try await doubles(client, 9)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    /// Waits until so many messages are stored that cannot be sent.
+    /// Waits until a number of messages are stored that cannot be sent.
     private func waitUntilStored(_ client: SessionClient, _ count: Int) async {
         while client.statistics.keptMessageCount < count { await Task.yield() }
     }
@@ -285,7 +285,7 @@ import Testing
         }
     }
 
-    /// Calls that a server takes no frames for end, those, too, that were read back from the store.
+    /// Calls that exceed the server's frame length end, even if they are read from the store again.
     @Test func callsThatAreTooLongEnd() async throws {
         try await withDurablePlace { place in
             try await place.withClient { client in
@@ -305,7 +305,7 @@ import Testing
                             }
                         }
                     }
-                    // As many as wait in memory; the others are in the store alone.
+                    // As many as wait in memory; the others are only in the store.
                     await waitUntilStored(client, 2)
                     let counts = Counts()
                     try await withServer(place, frameLimit: 128 << 10, [double(counts)]) { _ in
@@ -318,7 +318,7 @@ import Testing
         }
     }
 
-    /// A reply that was stored, and is too long for the client: it gets a status, and is not left to wait.
+    /// If a stored reply is too long for the client, the client gets a status instead of waiting for ever.
     @Test func aStoredReplyThatIsTooLongIsAStatus() async throws {
         try await withDurablePlace { place in
             let (marked, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -344,7 +344,7 @@ import Testing
         }
     }
 
-    /// Interceptors see what is promised of the call.
+    /// Interceptors see the delivery of the call.
     @Test func interceptorsSeeThatACallIsDurable() async throws {
         struct Seeing: SessionServerInterceptor {
             let deliveries = NIOLockedValueBox<[SessionDelivery]>([])
@@ -381,7 +381,7 @@ import Testing
                 #expect(try await replies.first { _ in true } == nil)
                 try await withServer(place, [double(counts)]) { _ in
                     try await doubles(client, 8)
-                    // It is kept for who asks later.
+                    // It is kept until the program asks for it.
                     let replies = client.lateReplies(to: method, of: Number.self)
                     let late = try await replies.first { _ in true }
                     #expect(try late?.result.get().value == 14)
@@ -398,7 +398,7 @@ import Testing
                     for number in 1...10 as ClosedRange<Int64> { try await doubles(client, number) }
                 }
             }
-            // Nothing is left to be sent again.
+            // No message is left to send again.
             let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
             let content = try await store.content(for: nil)
             #expect(content.byteCount == 0 && content.next == 11)

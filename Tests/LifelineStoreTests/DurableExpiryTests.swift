@@ -7,7 +7,7 @@ import LifelineWellKnownTypes
 import NIOConcurrencyHelpers
 import Testing
 
-/// Durable messages whose time is over.
+/// Expired durable messages.
 @Suite(.timeLimit(.minutes(2))) struct DurableExpiryTests {
     private typealias Number = Google_Protobuf_Int64Value
 
@@ -15,7 +15,7 @@ import Testing
         let methods: [SessionMethod]
     }
 
-    /// Waits for the outcomes of messages that have expired, as the client is told.
+    /// Waits for the client's events with the outcomes of expired messages.
     private func expired(_ client: SessionClient) async -> [SessionDeliveryOutcome] {
         for await event in client.sessionEvents {
             if case .expired(let messages) = event.kind { return messages.map(\.outcome) }
@@ -23,7 +23,7 @@ import Testing
         return []
     }
 
-    /// Those that no server has seen are told, and leave the disk; the others are processed.
+    /// Messages that no server has seen are reported, and leave the disk; the others are processed.
     @Test func clientsMessagesExpire() async throws {
         try await withDurablePlace { place in
             let numbers = NIOLockedValueBox<[Int64]>([])
@@ -61,13 +61,13 @@ import Testing
         }
     }
 
-    /// The next process does not know whether the one before has sent it.
+    /// The next process does not know whether the previous one has sent the message.
     @Test func aMessageExpiresWhileNoProcessRuns() async throws {
         try await withDurablePlace { place in
             try await place.withClient { client in
                 try await client.push("t.T/Count", Number(1), delivery: .durable(expiringAfter: .seconds(1_000)))
             }
-            // The clock was put forward.
+            // The clock was set forward.
             let store = try SQLiteSessionStore(path: place.clientPath, for: .client(of: place.endpoint))
             try await store.database.write { try $0.execute(sql: "UPDATE lifeline_group SET added = added - 1000000") }
             try store.close()
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// A server forgets what it has kept for a client that did not come back, but not how it has numbered it.
+    /// A server removes the messages for a client that did not come back, but keeps the numbering.
     @Test func aServerForgetsClients() async throws {
         try await withDurablePlace { place in
             for round in 1...2 {

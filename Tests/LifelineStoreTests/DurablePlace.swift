@@ -3,7 +3,7 @@ import Lifeline
 import LifelineStore
 import LifelineTestSupport
 
-/// Where a server listens, and where it and a client keep what is durable.
+/// A server's endpoint, and the stores of the server and a client.
 struct DurablePlace {
     let endpoint: Endpoint
     let clientPath: String

@@ -16,7 +16,7 @@ import Testing
         let methods: [SessionMethod]
     }
 
-    /// What came, in order.
+    /// The received messages, in order.
     private final class Notes: Sendable {
         private struct State {
             var numbers: [Int64] = []
@@ -37,7 +37,7 @@ import Testing
             waiter?.resume()
         }
 
-        /// Waits until so many have come. One may wait at a time.
+        /// Waits for a number of messages. Only one task at a time may wait.
         func wait(for count: Int) async {
             await withCheckedContinuation { continuation in
                 let isThere = state.withLockedValue { state in
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func whatAClientHasAcceptedSurvivesIt() async throws {
+    @Test func acceptedMessagesSurviveTheClient() async throws {
         try await withDurablePlace { place in
             // There is no server.
             try await place.withClient { client in
@@ -109,7 +109,7 @@ import Testing
                     try await client.push("t.T/Count", Number(31), delivery: .durable, until: .processed)
                 }
                 #expect(notes.all == Array(1...31))
-                // Nothing comes again.
+                // No message arrives again.
                 try await place.withClient { client in
                     try await client.push("t.T/Count", Number(32), delivery: .durable, until: .processed)
                 }
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// Also what is in the store alone is sent before a client is closed.
+    /// Messages that are only in the store are also sent before a client closes.
     @Test func closingWaitsForWhatWasKept() async throws {
         try await withDurablePlace { place in
             try await place.withClient { client in
@@ -145,7 +145,7 @@ import Testing
                     }
                     for round in 1...4 {
                         try await withServer(place, notes) { server in
-                            // Shut down at once while it is busy; the last one stays.
+                            // Each server is shut down while it is busy, except the last one.
                             await notes.wait(for: round * 100)
                             if round == 4 { try await group.waitForAll() }
                         }
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    /// Each payment is there once, though the server ends between the handler's transaction and its return.
+    /// Each payment happens once, although the server ends between the handler's transaction and its return.
     @Test func aTransactionMarksTheMessage() async throws {
         try await withDurablePlace { place in
             try await place.withClient { client in
@@ -206,7 +206,7 @@ import Testing
                         try await context.transaction { db in
                             try db.execute(sql: "INSERT INTO payments VALUES (?)", arguments: [number.value])
                         }
-                        // The mark is there.
+                        // The mark is stored.
                         try await context.transaction { _ in }
                         continuation.yield()
                         // Until it is cancelled.
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    /// One that throws writes nothing, and takes nothing of the others' back.
+    /// A transaction that throws writes nothing, and does not affect the others.
     @Test func transactionsThatComeTogether() async throws {
         try await withDurablePlace { place in
             struct Failure: Error {}
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    /// A server sends what it kept at once; who asks for it later gets it.
+    /// A server sends its kept messages at once. A client that asks for them later gets them.
     @Test func aClientKeepsWhatNobodyHasAskedFor() async throws {
         try await withDurablePlace { place in
             let store = try SQLiteSessionStore(path: place.serverPath, for: .server)
@@ -310,7 +310,7 @@ import Testing
                 let push = Task { try await client.push("t.T/Count", Number(2), delivery: .durable) }
                 push.cancel()
                 await #expect { try await push.value } throws: { ($0 as? SessionError)?.code == .cancelled }
-                // One that waits until it is processed is told that it is kept.
+                // A push that waits until it is processed reports that it is kept.
                 let (kept, begun) = (NIOLockedValueBox<SessionError.Code?>(nil), Latch<Void>())
                 let observed = Task {
                     begun.open(with: ())
@@ -328,7 +328,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForAKeptPushIsTold() async throws {
+    @Test func waitersOfAKeptPushGetAnError() async throws {
         try await withDurablePlace { place in
             try await place.withClient { client in
                 let payload = Google_Protobuf_BytesValue([UInt8](repeating: 1, count: 300 << 10))
@@ -368,7 +368,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeDurableIsRefused() async throws {
+    @Test func messagesThatCannotBeDurableAreRefused() async throws {
         try await withDurablePlace { place in
             let (configuration, sessions) = configuration()
             try await withSessionServer(listeningOn: place.endpoint, configuration: configuration, services: []) { _ in

@@ -7,7 +7,7 @@ import LifelineStore
 import LifelineTestSupport
 import Testing
 
-/// What the store keeps, and what it says when it cannot be used.
+/// The content of the store, and the errors of a store that cannot be used.
 @Suite(.timeLimit(.minutes(1))) struct SQLiteSessionStoreTests {
     private let endpoint = Endpoint.tcp(host: "example.org", port: 7_000)
 
@@ -38,7 +38,7 @@ import Testing
         return changes
     }
 
-    /// Version 1 had no replies in its marks, and none but version 3 has dates of groups.
+    /// Version 1 had no replies in its marks, and only version 3 has dates of groups.
     @Test func anOlderVersionIsBroughtUpToDate() async throws {
         try await withTemporaryPath("store.sqlite") { path in
             var store = try SQLiteSessionStore(path: path, for: .server)
@@ -57,7 +57,7 @@ import Testing
                 #expect(store.id == id)
                 let content = try await store.content(for: sender)
                 #expect(content.marked == [sender: [SessionStoreMark(number: 5)]])
-                // Nobody knows the date: that of the change is taken.
+                // The date is unknown, so the date of the migration is used.
                 let added = try #require(try await store.groups(for: nil, from: 1, byteCount: 1).first?.added)
                 #expect(added > 1_700_000_000_000)
                 try store.close()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func whatIsCommittedIsThereAgain() async throws {
+    @Test func committedContentIsReadAgain() async throws {
         try await withTemporaryPath("store.sqlite") { path in
             let peer = SessionStoreID.random()
             var store = try SQLiteSessionStore(path: path, for: .server)
@@ -110,7 +110,7 @@ import Testing
             #expect(try await store.groups(for: peer, from: 1, byteCount: 100) == [group(4), group(10, 2)])
             #expect(try await store.groups(for: peer, from: 1, byteCount: 10) == [group(4)])
             #expect(try await store.groups(for: peer, from: 5, byteCount: 1) == [group(10, 2)])
-            // Another client's are others.
+            // Another client has other ones.
             #expect(try await store.content(for: .random()).next == 1)
             try await store.commit(removing([4, 10]), for: peer)
             let empty = try await store.content(for: peer)

@@ -12,7 +12,7 @@ internal import Testing
         $0.voice = Data([1, 2])
     }
 
-    /// Written as a program for swift-protobuf has it, with a protocol and an enum that are qualified there.
+    /// Written like a program for swift-protobuf, with a qualified protocol and enum.
     private func roundTrips<M: SwiftProtobuf.Message & Hashable>(_ message: M) throws -> Bool {
         let bytes: [UInt8] = try message.serializedBytes()
         let data: Data = try message.serializedBytes()

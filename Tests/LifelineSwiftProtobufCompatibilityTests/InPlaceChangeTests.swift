@@ -6,7 +6,7 @@ internal import Testing
 
 /// Lists that are changed in place stay arrays until the message is used as a whole.
 @Suite struct InPlaceChangeTests {
-    /// An array that is made anew is elsewhere, and has no spare capacity.
+    /// A new array has another address, and no spare capacity.
     @Test func appendingConvertsTheListOnce() throws {
         var message = ChatMessage()
         func place() -> UnsafePointer<String>? { message.poll.choices.withUnsafeBufferPointer(\.baseAddress) }
@@ -124,7 +124,7 @@ internal import Testing
             case 0: #expect(message == decoded)
             case 1: copies.append((message, encoded))
             case 2:
-                // Goes on with a copy.
+                // Continues with a copy.
                 guard let copy = copies.randomElement(using: &generator) else { break }
                 message = copy.message
                 decoded = try ChatMessage(serializedData: copy.encoded)

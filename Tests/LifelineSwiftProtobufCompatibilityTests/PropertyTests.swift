@@ -77,7 +77,7 @@ typealias Attachment = Sample_Chat_V1_Attachment
         #expect(message.poll.choices.count == 3)
     }
 
-    @Test func whatDoesNotChangeStaysWhereItIs() throws {
+    @Test func unchangedFieldsStayInPlace() throws {
         var message = ChatMessage.with { message in
             message.attachments = (0..<4).map { index in .with { $0.size = UInt64(index) } }
         }

@@ -1,5 +1,5 @@
-/// Follows the capacity of a buffer that takes in one byte after the other. Each growth is an allocation, which moves
-/// the bytes that came before.
+/// Follows the capacity of a buffer that gets one byte after the other. Each growth is an allocation that moves the
+/// earlier bytes.
 package struct BufferGrowth {
     package private(set) var allocationCount = 0
     package private(set) var movedByteCount = 0
@@ -8,7 +8,7 @@ package struct BufferGrowth {
 
     package init() {}
 
-    /// A byte has come in, and the buffer has this capacity.
+    /// Records the capacity of the buffer after a further byte.
     package mutating func byteCame(capacity: Int) {
         if capacity > self.capacity {
             allocationCount += 1

@@ -1,24 +1,23 @@
 internal import NIOConcurrencyHelpers
 
-/// A relay between a client and a server that cuts their connections, wherever in a frame that is.
+/// A relay between a client and a server that cuts their connections at any byte.
 package final class CuttingRelay: Sendable {
-    /// Where bytes go to.
+    /// The direction of bytes.
     package enum Direction: Sendable, Hashable, CaseIterable {
         case toServer, toClient
     }
 
-    /// What is done to a connection.
+    /// The way in which a connection is cut.
     package struct Cut: Sendable, Hashable {
         package enum Kind: Sendable, Hashable {
             /// Both sides get a reset.
             case reset
-            /// Both sides' streams end in order, as the kernel has it for a relay that was killed and had read
-            /// everything.
+            /// The streams of both sides end in order, as after the kill of a relay that had read everything.
             case end
-            /// What goes in these directions vanishes from now on, the end of the stream included. Both sides stay
+            /// Bytes in these directions vanish from now on, and so does the end of the stream. Both sides stay
             /// connected.
             case silence(Set<Direction>)
-            /// What both sides send stays in the relay. It counts as cut when there is something of both.
+            /// The bytes of both sides stay in the relay. The connection counts as cut when it has bytes of both.
             case hold
         }
 
@@ -32,10 +31,10 @@ package final class CuttingRelay: Sendable {
         }
     }
 
-    /// What a relay has done.
+    /// An event of a relay.
     package enum Event: Sendable {
         case accepted
-        /// With how many bytes there were before: fewer than planned after `hurry`.
+        /// A connection was cut, after this many bytes: fewer than planned after `hurry`.
         case cut(Cut)
         /// A connection has ended before it could be cut.
         case ended(Cut?)
@@ -71,11 +70,11 @@ package final class CuttingRelay: Sendable {
         self.observe = observe
     }
 
-    /// Runs a relay that cuts all connections in one way while `body` runs.
+    /// Runs `body` with a relay that cuts all connections in one way.
     ///
     /// - Parameters:
     ///   - kind: how it cuts. Default: with a reset.
-    ///   - cuts: how often it cuts; then it lets everything through.
+    ///   - cuts: how often it cuts; after that, it passes everything.
     ///   - byteRange: after how many bytes of both directions together it cuts a connection.
     package static func run<Result: Sendable>(
         to serverPort: Int,
@@ -99,10 +98,10 @@ package final class CuttingRelay: Sendable {
         )
     }
 
-    /// Runs a relay while `body` runs.
+    /// Runs `body` with a relay.
     ///
     /// - Parameters:
-    ///   - port: where it listens; 0: where the system chooses.
+    ///   - port: the port on which it listens; 0: one that the system chooses.
     ///   - nextCut: called for each connection, which waits for it; nil: that one is not cut.
     package static func run<Result: Sendable>(
         on port: Int = 0,
@@ -120,12 +119,12 @@ package final class CuttingRelay: Sendable {
         return try result.get()
     }
 
-    /// Cuts what it is to cut with the next byte, however many more it was to let through.
+    /// Makes planned cuts with the next byte, even if more bytes should have passed.
     package func hurry() {
         for passage in state.withLockedValue({ Array($0.passages.values) }) { passage.withLockedValue { $0.hurry() } }
     }
 
-    /// Leads connections to another server from now on.
+    /// Connects clients to another server from now on.
     package func redirect(to port: Int) { serverPort.withLockedValue { $0 = port } }
 
     /// Resets all connections at once.
@@ -145,7 +144,7 @@ package final class CuttingRelay: Sendable {
     private func stop() async {
         state.withLockedValue { $0.isStopped = true }
         reset()
-        // Wakes who waits for a client.
+        // Wakes the task that waits for a client.
         _ = try? await RawSocket.connect(toPort: port)
     }
 
@@ -182,14 +181,15 @@ package final class CuttingRelay: Sendable {
             var isWritten = true
             if permit.count > 0 { isWritten = (try? await target.write(Array(bytes[..<permit.count]))) != nil }
             if permit.resets {
-                // Counted first: who is reset comes back at once, and may be done before this goes on.
+                // Counted first, because a client that is reset reconnects at once, and may be done before this
+                // continues.
                 if permit.completesCut { hasCut(passage) }
                 try? source.reset()
                 try? target.reset()
                 return
             }
             if permit.ends {
-                // What still comes is dropped: a reset could overtake what was sent before.
+                // Further bytes are dropped. A reset could overtake earlier bytes.
                 try? source.finish()
                 try? target.finish()
             }
@@ -197,7 +197,7 @@ package final class CuttingRelay: Sendable {
             if !isWritten { break }
         }
         let permit = passage.withLockedValue { $0.end(direction) }
-        // The end of a stream goes on to the other side; that of a connection that was reset, too.
+        // The end of a stream is passed to the other side, even that of a reset connection.
         if permit.passesEnd { try? target.finish() }
         if permit.completesCut { hasCut(passage) }
     }
@@ -209,13 +209,13 @@ package final class CuttingRelay: Sendable {
     }
 }
 
-/// What becomes of one connection.
+/// The cut of one connection.
 private struct Passage {
     typealias Direction = CuttingRelay.Direction
 
-    /// What becomes of bytes, or of the end of a stream.
+    /// The decision about bytes, or about the end of a stream.
     struct Permit {
-        /// So many of them go on.
+        /// The number of bytes that are passed on.
         var count = 0
         var passesEnd = false
         /// Both connections are reset, after that.
@@ -227,9 +227,9 @@ private struct Passage {
     }
 
     let cut: CuttingRelay.Cut?
-    /// How many bytes go on before the cut.
+    /// How many bytes pass before the cut.
     private(set) var byteCount: Int
-    /// And how many of them have not come.
+    /// How many of these have not arrived yet.
     private var rest: Int
     private var holding: Set<Direction> = []
 
@@ -274,7 +274,7 @@ private struct Passage {
         }
     }
 
-    /// Whether this makes it something of both sides.
+    /// Whether it now has bytes of both sides.
     private mutating func hold(_ direction: Direction) -> Bool {
         holding.insert(direction).inserted && holding.count == Direction.allCases.count
     }

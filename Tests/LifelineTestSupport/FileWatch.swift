@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// Tells when something is written to files.
+/// Reports writes to files.
 package final class FileWatch: Sendable {
-    /// inotify(7)'s descriptor, which the thread that reads of it needs as long as this object.
+    /// The descriptor of inotify(7). The reading thread needs it as long as this object.
     private final class Notifications: Sendable {
         let descriptor: Int32
 
@@ -18,7 +18,7 @@ package final class FileWatch: Sendable {
     private let watches: [Int32]
     private let changes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    /// - Parameter paths: files, which exist.
+    /// - Parameter paths: existing files.
     package init(_ paths: [String]) throws {
         notifications = try Notifications()
         watches = try paths.map { [notifications] path in
@@ -35,10 +35,10 @@ package final class FileWatch: Sendable {
         for watch in watches { inotify_rm_watch(notifications.descriptor, watch) }
     }
 
-    /// Has `wait(until:)` look again.
+    /// Makes `wait(until:)` check again.
     package func lookAgain() { changes.continuation.yield() }
 
-    /// Looks, now and after each change, until there is something to see. For one task at a time.
+    /// Calls `look` now and after each change, until it returns a value. For one task at a time.
     ///
     /// - Throws: what `look` throws; `CancellationError` when the task is cancelled first.
     package func wait<Found>(for look: () throws -> Found?) async throws -> Found {
@@ -49,7 +49,7 @@ package final class FileWatch: Sendable {
         throw CancellationError()
     }
 
-    /// Tells of all changes until none is watched for any more.
+    /// Reports all changes until no file is watched any more.
     private static func pass(
         _ notifications: Notifications,
         of count: Int,
@@ -60,7 +60,7 @@ package final class FileWatch: Sendable {
         while left > 0 {
             let length = buffer.withUnsafeMutableBytes { read(notifications.descriptor, $0.baseAddress, $0.count) }
             guard length > 0 else { return }
-            // Of each: the watch, what happened, a cookie and the length of a name, which those of files do not have.
+            // Each event has the watch, the kind, a cookie and the length of a name. Events of files have no name.
             left -= stride(from: 0, to: length / 4, by: 4).count { buffer[$0 + 1] & UInt32(IN_IGNORED) != 0 }
             changes.yield()
         }

@@ -1,5 +1,5 @@
-/// Returns how many elements the largest collection in a value has, those of private properties included: what memory
-/// follows.
+/// Returns the number of elements in the largest collection within a value, private properties included. Memory depends
+/// on it.
 package func keptPlaceCount(in value: Any) -> Int {
     let mirror = Mirror(reflecting: value)
     switch mirror.displayStyle {

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// One of IPv4's TCP sockets, as the kernel's table has it.
+/// An IPv4 TCP socket in the kernel's table.
 package struct KernelSocket: Sendable {
     /// `TCP_SYN_SENT` and the like of include/net/tcp_states.h.
     package enum State: String, Sendable {
@@ -13,8 +13,8 @@ package struct KernelSocket: Sendable {
     package let remotePort: Int
     /// Nil for the others.
     package let state: State?
-    /// Whether it waits for room at the peer: it probes for some, which it does only when nothing is on its way, or it
-    /// retransmits, which it does later than the peer would have acknowledged what it took.
+    /// Whether it waits for room at the peer. It probes for room, which it does only when nothing is on its way, or it
+    /// retransmits, which it does only after the peer would have acknowledged.
     package let isStuck: Bool
     /// Whether the peer has acknowledged all that was sent.
     package let isAcknowledged: Bool
@@ -22,14 +22,14 @@ package struct KernelSocket: Sendable {
 
     package static var all: [KernelSocket] {
         get throws {
-            // By a handle: what reads a file whole goes by its size, which is 0 here.
+            // Uses a handle, because reading a whole file uses its size, which is 0 here.
             let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/tcp"))
             let table = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
             return table.split(separator: "\n").dropFirst().compactMap { KernelSocket($0.split(separator: " ")) }
         }
     }
 
-    /// Waits until the table has a socket like this. It gives other tasks their turn, and ends with this one.
+    /// Waits until the table has a matching socket. Yields to other tasks, and ends when this task is cancelled.
     package static func wait(for isWanted: (KernelSocket) -> Bool) async throws {
         while try !all.contains(where: isWanted) {
             try Task.checkCancellation()
@@ -37,13 +37,13 @@ package struct KernelSocket: Sendable {
         }
     }
 
-    /// Whether a descriptor of a process refers to it. Any socket of ours is for a moment a child's, too, between fork
-    /// and exec.
+    /// Whether a descriptor of a process refers to it. Between fork and exec, a child has all of this process's sockets
+    /// for a moment.
     ///
     /// - Parameter process: its number. Default: this one.
     package func isHeld(by process: String = "self") -> Bool {
         let folder = "/proc/\(process)/fd"
-        // The process may end and its descriptors be closed meanwhile.
+        // The process may end meanwhile, or close its descriptors.
         return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).contains {
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "socket:[\(inode)]"
         }

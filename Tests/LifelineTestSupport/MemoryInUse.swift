@@ -1,9 +1,8 @@
 internal import Glibc
 
-/// The bytes that malloc has handed out to this process, of all threads; nil where that cannot be told, as under
-/// sanitizers.
+/// The bytes that malloc has handed out to all threads of this process; nil if this is unknown, as under sanitizers.
 ///
-/// Glibc's Swift module lacks `malloc_info`, which is looked up by its name.
+/// Glibc's Swift module lacks `malloc_info`, so it is looked up by name.
 package func allocatedByteCount() -> Int? {
     typealias MallocInfo = @convention(c) (CInt, UnsafeMutablePointer<FILE>) -> CInt
     guard let symbol = dlsym(nil, "malloc_info") else { return nil }
@@ -15,7 +14,7 @@ package func allocatedByteCount() -> Int? {
     defer { free(start) }
     guard status == 0, let start else { return nil }
     let text = String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
-    // The totals come behind those of the last arena.
+    // The totals follow those of the last arena.
     guard let totals = text.split(separator: "</heap>").last else { return nil }
     func size(_ tag: String) -> Int {
         guard let line = totals.split(separator: "\n").first(where: { $0.hasPrefix(tag) }),

@@ -23,13 +23,13 @@ package struct Program: Sendable {
 
     package var path: String { executable.path }
 
-    /// A product of this package, which stands beside the test's own executable.
+    /// A product of this package, next to the test's executable.
     package static func product(_ name: String, _ arguments: [String]) throws -> Program {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return Program(URL(filePath: tests).deletingLastPathComponent().appending(path: name), arguments)
     }
 
-    /// Runs it to its end. Its streams are files, so that neither side can wait for the other.
+    /// Runs it to its end. Its streams are files, so that neither side waits for the other.
     package func outcome(input: Data = Data()) async throws -> Outcome {
         let folder = FileManager.default.temporaryDirectory.appending(path: "program-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -39,7 +39,7 @@ package struct Program: Sendable {
         for file in files[1...] { try Data().write(to: file) }
 
         let streams = try [FileHandle(forReadingFrom: files[0])] + files[1...].map { try FileHandle(forWritingTo: $0) }
-        // Foundation never lets go of a process, nor of what it was given.
+        // Foundation never releases a process, or the objects that it was given.
         defer { for stream in streams { try? stream.close() } }
         let process = try makeProcess()
         process.standardInput = streams[0]
@@ -56,14 +56,14 @@ package struct Program: Sendable {
         )
     }
 
-    /// Runs it to its end, which must be a success, and returns its output.
+    /// Runs it to its end, requires success, and returns its output.
     package func run(input: Data = Data()) async throws -> Data {
         let outcome = try await outcome(input: input)
         guard outcome.status == 0 else { throw failure(status: outcome.status, complaint: outcome.errorText) }
         return outcome.output
     }
 
-    /// Runs `body` with the first line of the output while the process goes on, and then waits for its success.
+    /// Runs `body` with the first line of the output while the process runs, and then waits for its success.
     package func run<Result>(_ body: (_ firstLine: String) async throws -> Result) async throws -> Result {
         let process = try makeProcess()
         let output = Pipe.make()
@@ -79,7 +79,7 @@ package struct Program: Sendable {
             }
             return result
         } catch {
-            // A process that is gone explains what failed.
+            // The output of a process that has ended explains the failure.
             let hasEnded = !process.isRunning
             if !hasEnded { process.terminate() }
             for await _ in ended.stream {}
@@ -94,7 +94,7 @@ package struct Program: Sendable {
         return try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(with: Result { try line(from: file) })
-                // The rest is read too, or the process would wait for room in the pipe.
+                // The rest is read, too. Otherwise the process would wait for room in the pipe.
                 _ = try? file.readToEnd()
             }
         }
@@ -124,7 +124,7 @@ package struct Program: Sendable {
         return process
     }
 
-    /// Without what would lead a program through a proxy, or have it trust others, on a developer's machine only.
+    /// Without variables of a developer's machine that set a proxy or trusted roots.
     package static func environment(from own: [String: String]) -> [String: String] {
         own.filter { name, _ in !name.lowercased().hasSuffix("_proxy") && name != "SSL_CERT_FILE" }
     }
@@ -135,17 +135,17 @@ package struct Program: Sendable {
     }
 }
 
-/// The options by which the `lifeline` command knows the sample's `ChatMessage`.
+/// The options of the `lifeline` command for the sample's `ChatMessage`.
 package let chatSchema: [String] = {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized.path
     return ["--proto", "\(root)/Protos/sample/chat/v1/chat.proto", "-I", "\(root)/Protos", "--type", "ChatMessage"]
 }()
 
-/// The options by which `lifeline send` sends a `ChatMessage` with this text, which is put into JSON as it is.
+/// The options of `lifeline send` for a `ChatMessage` with this text, which is inserted into JSON unchanged.
 package func chatMessage(_ text: String) -> [String] { chatSchema + ["--data", #"{"text": "\#(text)"}"#] }
 
-/// Runs `lifeline receive` until it has had `count` messages, and `body` with its endpoint meanwhile; returns what it
-/// wrote to standard output.
+/// Runs `lifeline receive` until it has received `count` messages, and `body` with its endpoint meanwhile. Returns its
+/// standard output.
 package func receive(
     on endpoint: String = "tcp://127.0.0.1:0",
     options: [String] = [],
@@ -157,7 +157,7 @@ package func receive(
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let output = folder.appending(path: "output")
-    // What it announces on standard error becomes the shell's output, and its messages go into a file.
+    // Its announcement on standard error becomes the shell's output, and its messages go into a file.
     let command = """
         exec 3>&1; exec "$0" receive --on "$1" --count "$2" --format "$3" "${@:5}" 2>&3 3>&- >"$4"
         """

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import NIOPosix
 
-/// A plain blocking socket: a peer that does with bytes exactly what a test says, and reads only when it says so.
+/// A plain blocking socket: a peer that sends exactly the bytes of a test, and reads only on request.
 ///
 /// Blocking calls run on threads of their own, so that they hold up neither event loops nor tasks.
 package final class RawSocket: Sendable {
@@ -36,8 +36,7 @@ package final class RawSocket: Sendable {
         try await open(AF_UNIX) { try $0.call("connect", withAddress(path: path) { Glibc.connect($1, $0, $2) }($0)) }
     }
 
-    /// Listens on 127.0.0.1: at a port that the system chooses, or at one where another socket may have listened just
-    /// now.
+    /// Listens on 127.0.0.1, on a port that the system chooses, or on one that another socket may just have used.
     package static func listen(port: Int = 0, backlog: Int32 = 16) async throws -> RawSocket {
         try await open(AF_INET) {
             var value: Int32 = 1
@@ -58,7 +57,7 @@ package final class RawSocket: Sendable {
         }
     }
 
-    /// Binds a Unix socket without listening: with `leavingFile`, what a killed server leaves behind.
+    /// Binds a Unix socket without listening. With `leavingFile`, this is the file that a killed server leaves.
     package static func bindAndAbandon(path: String) async throws {
         _ = try await open(AF_UNIX) { try $0.call("bind", withAddress(path: path) { Glibc.bind($1, $0, $2) }($0)) }
     }
@@ -77,7 +76,7 @@ package final class RawSocket: Sendable {
         try await run {
             let accepted = Glibc.accept(self.descriptor, nil, nil)
             try self.call("accept", accepted)
-            // A child that held it would keep the peer from seeing its end. (Glibc's module lacks accept4.)
+            // If a child held it, the peer would not see its end. (Glibc's module lacks accept4.)
             _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
             return RawSocket(descriptor: accepted)
         }
@@ -98,7 +97,7 @@ package final class RawSocket: Sendable {
         }
     }
 
-    /// Reads until `count` bytes have come or the stream has ended.
+    /// Reads until `count` bytes have arrived or the stream has ended.
     package func read(_ count: Int = .max) async throws -> [UInt8] {
         try await run {
             var bytes: [UInt8] = []
@@ -113,7 +112,7 @@ package final class RawSocket: Sendable {
         }
     }
 
-    /// Waits for bytes and reads those that have come, `count` of them at most; none at the end of the stream.
+    /// Waits for bytes, and reads up to `count` of them; none at the end of the stream.
     package func readSome(_ count: Int) async throws -> [UInt8] {
         try await run {
             var bytes = [UInt8](repeating: 0, count: count)
@@ -123,7 +122,7 @@ package final class RawSocket: Sendable {
         }
     }
 
-    /// Bytes that have come and were not read.
+    /// The number of received bytes that were not read.
     package var unreadByteCount: Int {
         get throws {
             var count: Int32 = 0
@@ -132,7 +131,7 @@ package final class RawSocket: Sendable {
         }
     }
 
-    /// Acknowledges everything that has come, which the kernel may put off for some 40 ms.
+    /// Acknowledges all received bytes, which the kernel may delay for about 40 ms.
     package func acknowledgeNow() throws {
         var value: Int32 = 1
         try call(
@@ -148,13 +147,13 @@ package final class RawSocket: Sendable {
 
     /// Resets the connection.
     package func reset() throws {
-        // To connect to nowhere is what disconnects (connect(2)); of TCP, at once and with a reset.
+        // Connecting to an unspecified address disconnects (connect(2)); for TCP, at once and with a reset.
         var address = sockaddr()
         address.sa_family = sa_family_t(AF_UNSPEC)
         try call("connect", Glibc.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size)))
     }
 
-    /// Makes the end of the object's life a reset instead of an end of the stream.
+    /// Makes the release of the object reset the connection instead of ending the stream.
     package func resetWhenReleased() throws {
         var value = linger(l_onoff: 1, l_linger: 0)
         try call(

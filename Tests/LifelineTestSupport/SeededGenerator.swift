@@ -1,4 +1,4 @@
-/// SplitMix64: small, seeded and the same everywhere.
+/// SplitMix64: small, seeded, and with the same numbers everywhere.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

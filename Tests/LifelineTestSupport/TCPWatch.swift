@@ -1,16 +1,16 @@
 internal import Glibc
 
-/// How the kernel watches the peer of one of this process's TCP sockets, read from the socket itself.
+/// The kernel's settings for watching the peer of one of this process's TCP sockets, read from the socket.
 package struct TCPWatch: Sendable {
     /// `SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT` and `TCP_USER_TIMEOUT`.
     package let values: [CInt]
-    /// `TCP_RTO_MAX_MS`, -1 where the kernel has none, and `TCP_THIN_LINEAR_TIMEOUTS`.
+    /// `TCP_RTO_MAX_MS`, -1 if the kernel lacks it, and `TCP_THIN_LINEAR_TIMEOUTS`.
     package let retransmission: [CInt]
 
     /// Whether short messages are sent at once: `TCP_NODELAY`.
     package let sendsAtOnce: Bool
 
-    /// Nil when this process has no socket between these ports.
+    /// Nil if this process has no socket between these ports.
     package init?(localPort: Int, remotePort: Int) {
         for descriptor in 0..<sysconf(Int32(_SC_OPEN_MAX)) {
             let descriptor = CInt(descriptor)

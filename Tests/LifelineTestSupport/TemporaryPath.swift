@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Runs `body` with a path in a folder of its own, which is removed afterwards.
+/// Runs `body` with a path in a new folder, which is removed afterwards.
 package func withTemporaryPath<Result>(
     _ name: String = "socket",
     _ body: nonisolated(nonsending) (String) async throws -> Result

@@ -3,9 +3,9 @@ package import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// A certificate made for a test, and its key.
+/// A certificate for a test, and its key.
 package struct TestCertificate: Sendable {
-    /// What a certificate states. Valid from an hour ago for a day unless a test says otherwise.
+    /// The contents of a certificate. By default, it is valid from an hour ago for a day.
     package struct Content: Sendable {
         package var commonName = "leaf"
         package var names: [String] = []
@@ -16,13 +16,13 @@ package struct TestCertificate: Sendable {
         package var isAuthority = false
         package var isForServers = true
         package var isForClients = true
-        /// Whether the names and addresses are stated, even when there are none; nil when there are some.
+        /// Whether it has the extension for names and addresses although there are none; nil if there are some.
         package var statesNames: Bool?
-        /// What an authority may vouch for, by its name constraints; nil for everything.
+        /// The name constraints of an authority; nil for none.
         package var permittedDomain: String?
-        /// Whether the key says that it is for signing certificates, or for something else; nil when it says nothing.
+        /// Whether the key usage allows signing certificates; nil if there is no key usage.
         package var signsCertificates: Bool?
-        /// Whether it has a critical extension that nobody knows: 1.3.6.1.4.1.99999.7.
+        /// Whether it has an unknown critical extension: 1.3.6.1.4.1.99999.7.
         package var hasUnknownExtension = false
 
         package init() {}
@@ -33,7 +33,7 @@ package struct TestCertificate: Sendable {
 
     /// Issued by `issuer`, or by itself.
     ///
-    /// - Parameter key: whose key it has; nil for a new one.
+    /// - Parameter key: a certificate whose key it shares; nil for a new key.
     package init(
         issuedBy issuer: TestCertificate? = nil,
         keyOf other: TestCertificate? = nil,
@@ -78,7 +78,7 @@ package struct TestCertificate: Sendable {
         )
     }
 
-    /// An authority's own.
+    /// The certificate of an authority.
     package static func authority(
         _ name: String = "Test root",
         issuedBy issuer: TestCertificate? = nil,
@@ -116,12 +116,12 @@ package struct TestCertificate: Sendable {
         }
     }
 
-    /// As RFC 7469 writes a pin.
+    /// The pin in the form of RFC 7469.
     package var publicKeyPin: String {
         "sha256/" + Data(SHA256.hash(data: key.publicKey.derRepresentation)).base64EncodedString()
     }
 
-    /// As `openssl x509 -fingerprint -sha256` writes it.
+    /// The fingerprint in the form of `openssl x509 -fingerprint -sha256`.
     package var fingerprint: String {
         get throws { SHA256.hash(data: try der).map { String(format: "%02X", $0) }.joined(separator: ":") }
     }

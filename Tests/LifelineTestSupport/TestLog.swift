@@ -1,7 +1,7 @@
 package import Logging
 internal import NIOConcurrencyHelpers
 
-/// Keeps what is logged.
+/// Keeps log lines.
 package final class TestLog: Sendable {
     package struct Entry: Sendable {
         package let level: Logger.Level

@@ -1,23 +1,23 @@
 internal import Glibc
 internal import NIOConcurrencyHelpers
 
-/// Ports that nobody listens on, and that stay so until a test listens there itself, also again and again.
+/// Ports on which nobody listens until a test does, even repeatedly.
 ///
-/// A port that the system chose may be chosen again as soon as it is free, for somebody else's listener or for the own
-/// end of a connection. These are below the ones that it chooses from.
+/// The system may choose a free port again at once, for another listener or for the local end of a connection. The
+/// ports here are below the range from which it chooses.
 package enum TestPort {
     private static let ports = NIOLockedValueBox(
         (10_000..<min(forOtherProcesses.lowerBound, systemsFirst)).shuffled()[...]
     )
 
-    /// For processes that choose for themselves, and cannot know what this one handed out: these it never does. They,
-    /// too, are below those that the system chooses from, which begin at 32,768 by default.
+    /// Ports for processes that choose one themselves, and cannot know which ones this process handed out. It never
+    /// hands these out. They are also below the system's range, which begins at 32,768 by default.
     package static let forOtherProcesses = 30_000..<32_000
 
-    /// A port that was not handed out before, and is free.
+    /// A free port that was not handed out before.
     package static func next() throws -> UInt16 {
         while let port = ports.withLockedValue({ $0.popFirst() }) {
-            // Another program may have it. (To listen there would be to occupy it: see `waitUntilFree`.)
+            // Another program may use it. (A trial listener would occupy it: see `waitUntilFree`.)
             if try !KernelSocket.all.contains(where: { $0.localPort == port }) { return UInt16(port) }
         }
         throw RawSocket.Failure(call: "bind", code: EADDRINUSE)
@@ -26,9 +26,9 @@ package enum TestPort {
     /// A TCP endpoint with such a port, as text.
     package static func nextEndpoint() throws -> String { "tcp://127.0.0.1:\(try next())" }
 
-    /// Waits until one can listen again on a port whose listener this process has closed. That one lives on in any
-    /// child that is being started just then, until its exec closes it: in a third of all cases when some are all the
-    /// time.
+    /// Waits until a port is free again whose listener this process has closed. A child that is just being started
+    /// still has the listener, until its exec closes it. This happens in a third of all cases while children are
+    /// started all the time.
     ///
     /// - Throws: `EADDRINUSE` when this process has not closed it.
     package static func waitUntilFree(_ port: UInt16) async throws {
@@ -39,7 +39,7 @@ package enum TestPort {
         }
     }
 
-    /// Where the ports begin that the system chooses from.
+    /// The first port of the range from which the system chooses.
     private static var systemsFirst: Int {
         guard let file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r") else { return 32_768 }
         defer { fclose(file) }

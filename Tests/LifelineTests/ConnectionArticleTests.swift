@@ -5,7 +5,7 @@ import LifelineWellKnownTypes
 import NIOConcurrencyHelpers
 import Testing
 
-/// The code that the README and the articles about connections show runs.
+/// Runs the code of the README and of the articles about connections.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionArticleTests {
     @Test(arguments: [ConnectionArticle.Part.connection, .client]) func runsAgainstTheServer(
         part: ConnectionArticle.Part
@@ -22,7 +22,7 @@ import Testing
                     try await example.connection()
                     #expect(example.requests == ["Grüezi"])
                 case .client:
-                    // This one stays until it is cancelled.
+                    // This client runs until it is cancelled.
                     group.addTask { try await example.client() }
                     try await until { example.requests.count == 2 }
                     #expect(example.requests == ["Grüezi", "47.4 N"])
@@ -76,7 +76,7 @@ import Testing
     }
 }
 
-/// The articles' code with what they leave out: messages, what the server answers, and where it listens.
+/// The articles' code, with the parts that they leave out: messages, the server's answers, and its endpoint.
 struct ConnectionArticle: Sendable {
     enum Part {
         case connection, client
@@ -95,10 +95,10 @@ struct ConnectionArticle: Sendable {
         self.path = path
     }
 
-    /// What the server has answered.
+    /// The server's answer.
     var requests: [String] { answered.withLockedValue { $0 } }
 
-    /// In place of the articles' endpoints, which have to be some, a socket of the test's own.
+    /// Replaces the articles' endpoints, which have to be valid, by a socket of the test.
     private func Endpoint(_ text: String) throws -> Lifeline.Endpoint {
         _ = try Lifeline.Endpoint(text)
         return .unix(path: path)
@@ -109,7 +109,7 @@ struct ConnectionArticle: Sendable {
         return Reply(UInt32(request.value.utf8.count))
     }
 
-    /// Where the server says that it listens.
+    /// Replaces the printing of the server's endpoint.
     private func print(_ item: Any) {
         if item is String { isListening.signal() }
     }
@@ -202,7 +202,7 @@ struct ConnectionArticle: Sendable {
         await client.close()
         try await running
         // snippet.end
-        // Closed right behind its message, it may not hear the reply any more.
+        // The client closes directly after its message, so it may not get the reply.
         #expect(await ["7"].starts(with: conversation.texts))
     }
 

@@ -4,9 +4,9 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// The configurations that the articles about TLS, WebSocket and proxies show, with files of the test's.
+/// Uses the configurations of the articles about TLS, WebSocket and proxies, with files of the test.
 @Suite(.timeLimit(.minutes(1))) struct LayerArticleTests {
-    /// As the articles have them. `overTLS` and `webSocketServer` use the same with real files.
+    /// Checks the articles' values. `overTLS` and `webSocketServer` use the same configurations with real files.
     @Test func configurations() throws {
         let client = try Shown.clientOverTLS()
         #expect(client.tls.pins.count == 1 && client.tls.identity != nil)
@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-/// The articles' code, whose files and hosts there are not.
+/// The articles' code. Its files and hosts do not exist.
 private enum Shown {
     static func clientOverTLS() throws -> ConnectionConfiguration {
         // snippet.tls-client
@@ -136,7 +136,7 @@ private enum Shown {
         var before: [ProxyConfiguration?] = []
         // snippet.proxies
         var configuration = ConnectionConfiguration()  // `connection` of a ClientConfiguration
-        configuration.proxy = .environment  // https_proxy, all_proxy, no_proxy … as curl has them
+        configuration.proxy = .environment  // https_proxy, all_proxy, no_proxy … by curl's rules
         // snippet.hide
         before.append(configuration.proxy)
         // snippet.show

@@ -8,7 +8,7 @@ import ServiceLifecycle
 import Testing
 import UnixSignals
 
-/// The code that docs/services.md shows runs.
+/// Runs the code of docs/services.md.
 @Suite(.timeLimit(.minutes(1))) struct ServicesArticleTests {
     @Test func aGroupRunsAServerAndAClient() async throws {
         typealias Example = ServicesArticle
@@ -40,7 +40,7 @@ import UnixSignals
     }
 }
 
-/// The document's code with what it leaves out.
+/// The document's code, with the parts that it leaves out.
 struct ServicesArticle: Sendable {
     typealias Request = Google_Protobuf_StringValue
     typealias Reply = Google_Protobuf_UInt32Value
@@ -54,13 +54,13 @@ struct ServicesArticle: Sendable {
         self.backend = backend
     }
 
-    /// In place of the document's endpoints, which have to be some, those of the test.
+    /// Replaces the document's endpoints, which have to be valid, by those of the test.
     private func Endpoint(_ text: String) throws -> Lifeline.Endpoint {
         _ = try Lifeline.Endpoint(text)
         return text.contains("backend") ? backend : anyPort
     }
 
-    /// Tells the test of the group. The signals are the test process's.
+    /// Gives the group to the test, and leaves out its signals, which belong to the test process.
     private func ServiceGroup(
         services: [any Service],
         gracefulShutdownSignals: [UnixSignal],

@@ -70,7 +70,7 @@ import Testing
         let first = add(0)
         channel.embeddedEventLoop.run()
         #expect(handler.isReading && closed.withLockedValue { $0 } == [])
-        // It speaks before the third is accepted, which therefore has no place until the fourth can make way.
+        // The second one sends before the third is accepted. So the third has no slot until the fourth can make way.
         first.leave()
         accept()
         #expect(!handler.isReading)
@@ -99,7 +99,7 @@ import Testing
         #expect(!handler.isReading)
     }
 
-    /// A read goes on until it has accepted as many as it may, whatever is set meanwhile.
+    /// A read continues until it has accepted its maximum, whatever is set meanwhile.
     @Test func noReadAcceptsMoreThanThereIsRoomFor() throws {
         func acceptsPerRead() throws -> UInt? { try channel.syncOptions?.getOption(.maxMessagesPerRead) }
         let handler = try addHandler(maximumConnections: 6)
@@ -143,7 +143,7 @@ import Testing
     }
 }
 
-/// Keeps the levels of what is logged.
+/// Keeps the levels of log lines.
 private struct LevelLog: LogHandler {
     private let box = NIOLockedValueBox<[Logger.Level]>([])
     var metadata: Logger.Metadata = [:]

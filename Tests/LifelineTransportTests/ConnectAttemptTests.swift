@@ -7,7 +7,7 @@ import Testing
 
 /// Attempts that are given up leave nothing in the kernel.
 @Suite(.timeLimit(.minutes(1))) struct ConnectAttemptTests {
-    /// A listener that accepts nobody any more, so that attempts hang.
+    /// A listener that accepts no more connections, so that attempts hang.
     private func withFullListener(_ body: (RawSocket) async throws -> Void) async throws {
         let listener = try await RawSocket.listen(backlog: 0)
         let first = try await RawSocket.connect(toPort: listener.port)

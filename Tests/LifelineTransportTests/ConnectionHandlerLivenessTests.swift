@@ -34,7 +34,7 @@ import Testing
         let test = try HandlerTest(liveness: heartbeat)
         for _ in 0..<10 {
             test.advance(seconds: 59)
-            // Inside a frame that does not end.
+            // The bytes are inside a frame that does not end.
             try test.channel.writeInbound(ByteBuffer(bytes: test.record.batches.isEmpty ? [0x7F] : [0x00]))
         }
         #expect(test.channel.isActive)
@@ -89,7 +89,7 @@ import Testing
         #expect(test.writes.held.map(\.data) == [ByteBuffer(bytes: [0x02, 0xEE, 1, 0x00])])
     }
 
-    /// What is written first is 1,000 bytes, of which the peer's TCP acknowledges something every 9 s.
+    /// First 1,000 bytes are written. The peer's TCP acknowledges some of them every 9 s.
     @Test func aPingOnItsWayIsNotMissed() throws {
         let test = try HandlerTest(liveness: heartbeat)
         test.record.acknowledgedByteCount = 0
@@ -189,7 +189,7 @@ import Testing
         #expect(!test.channel.isActive)
     }
 
-    /// The timer of before would fire as much too late as the machine has slept.
+    /// The earlier timer would fire late by the time that the machine has slept.
     @Test func aProbeAfterASleepIsTimedFromThen() throws {
         let test = try HandlerTest(liveness: heartbeat)
         test.advance(seconds: 5)
@@ -229,7 +229,7 @@ import Testing
         #expect(test.record.batches == [[[]]], "what came is delivered, once")
     }
 
-    @Test func whoAsksAndDoesNotReadIsNotRead() throws {
+    @Test func aPeerThatPingsAndDoesNotReadIsNotRead() throws {
         let test = try HandlerTest(holdingWrites: true)
         for _ in 0..<2 {
             test.channel.read()
@@ -249,7 +249,7 @@ import Testing
         #expect(test.reads.count == 4)
     }
 
-    /// Two sides that both send much and ask meanwhile must not wait for each other.
+    /// Two sides that both send much and ping meanwhile must not wait for each other.
     @Test func otherBytesThatWaitDoNotStopReading() throws {
         let test = try HandlerTest(holdingWrites: true)
         _ = try test.offer([UInt8](repeating: 0, count: 200))
@@ -260,7 +260,7 @@ import Testing
         #expect(test.reads.count == 1)
     }
 
-    @Test func whoAsksAndDoesNotReadIsNotReadAfterTheInputWasStopped() throws {
+    @Test func aPeerThatPingsAndDoesNotReadIsNotReadAfterTheInputWasStopped() throws {
         let test = try HandlerTest(holdingWrites: true)
         test.record.replies = .success([UInt8](repeating: 0, count: 200))
         test.record.demand = .pause
@@ -369,7 +369,7 @@ import Testing
     }
 
     @Test(arguments: [110, 113, 112, 101, 100] as [CInt])
-    func whatTheKernelSaysOfAnUnresponsivePeerHasACode(errno: CInt) throws {
+    func kernelErrorsForUnresponsivePeersHaveACode(errno: CInt) throws {
         let test = try HandlerTest()
         test.channel.pipeline.fireErrorCaught(IOError(errnoCode: errno, reason: "read"))
         #expect(test.record.end?.code == .peerUnresponsive)

@@ -21,7 +21,7 @@ import Testing
         #expect(test.record.end == nil)
     }
 
-    /// Tasks have their turn between the parts, and may do what they like there.
+    /// Tasks run between the parts, and may do anything there.
     @Test(arguments: [nil, "stop", "fail", "pause"]) func oneBatchForEachPartOfARead(action: String?) throws {
         let test = try HandlerTest(partLength: 2)
         let loop = test.channel.embeddedEventLoop
@@ -55,8 +55,8 @@ import Testing
         #expect(test.counts("received") == [9, 6])
     }
 
-    /// Where a write fails, NIO reads what is left there and then.
-    @Test func whatIsReadBetweenPartsComesBehindThem() throws {
+    /// When a write fails, NIO reads the remaining bytes at once.
+    @Test func readsBetweenPartsFollowThem() throws {
         let test = try HandlerTest(partLength: 2)
         let pipeline = NIOLoopBound(test.channel.pipeline.syncOperations, eventLoop: test.channel.embeddedEventLoop)
         try test.receiveInParts([0x00, 0x01, 0xA1, 0x00, 0x02, 0xB1]) {
@@ -66,8 +66,8 @@ import Testing
         #expect(test.record.end == nil)
     }
 
-    /// What a peer has said before it left is not lost with what it could not be told.
-    @Test(arguments: ["write", "error", "end"]) func whatWasReadIsReceivedBeforeAFailure(of cause: String) throws {
+    /// Bytes that a peer sent before it left are not lost when a write to it fails.
+    @Test(arguments: ["write", "error", "end"]) func readBytesAreReceivedBeforeAFailure(of cause: String) throws {
         let test = try HandlerTest(partLength: 2, holdingWrites: true)
         _ = try test.offer([0x00])
         test.handler.flush()
@@ -85,8 +85,8 @@ import Testing
         #expect((test.record.end == nil) == (cause == "end"))
     }
 
-    /// Its failure has the rest taken in within the first part.
-    @Test func whatComesWithAReplyThatFailsIsCountedOnce() throws {
+    /// The failed reply makes the handler receive the rest within the first part.
+    @Test func bytesWithAFailedReplyAreCountedOnce() throws {
         let test = try HandlerTest(partLength: 2, holdingWrites: true)
         test.handler.executor = LoopExecutor(test.channel.embeddedEventLoop)
         test.writes.failure = IOError(errnoCode: EPIPE, reason: "write")
@@ -96,7 +96,7 @@ import Testing
         #expect(test.counts("received") == [5, 3])
     }
 
-    /// Behind layers nobody knows what they are in the middle of.
+    /// With layers above the socket, the state of the stream is unknown.
     @Test func withoutAnExecutorAReadIsOneBatch() throws {
         let test = try HandlerTest(partLength: 1)
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x00, 0x00]))
@@ -113,7 +113,7 @@ import Testing
         #expect(test.counts("sent") == [3, 2])
     }
 
-    /// As on a Unix socket, where nobody would ever say what has arrived.
+    /// As on a Unix socket, which never reports acknowledged bytes.
     @Test func framesAreNotRememberedWhereNothingIsAcknowledged() throws {
         let test = try HandlerTest(tracksDelivery: true)
         _ = try test.offer([0x00])
@@ -283,7 +283,7 @@ import Testing
         #expect(test.handler.closed.value?.failedInUse == false)
     }
 
-    /// What the writing took is not taken from the peer's time.
+    /// The time for writing does not reduce the peer's time.
     @Test func thePeerHasTheWholeTimeToEndItsSide() throws {
         let test = try HandlerTest(holdingWrites: true)
         _ = try test.offer([0x00])
@@ -351,7 +351,7 @@ struct HandlerTest {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 
-    /// Reads bytes in parts, and has a task run behind the first part.
+    /// Reads bytes in parts, and runs a task after the first part.
     func receiveInParts(_ bytes: [UInt8], _ body: @escaping @Sendable () -> Void) throws {
         let executor = LoopExecutor(channel.embeddedEventLoop)
         handler.executor = executor
@@ -363,7 +363,7 @@ struct HandlerTest {
         try channel.writeInbound(ByteBuffer(bytes: bytes))
     }
 
-    /// Of bytes, and of frames.
+    /// The number of bytes, and of frames.
     func counts(_ direction: String) -> [Int64] {
         ["bytes", "frames"].map {
             metrics.counterTotal(label: "lifeline.\(direction).\($0)", dimensions: [("role", "test")])
@@ -375,7 +375,7 @@ struct HandlerTest {
     }
 }
 
-/// What a receiver got. Used on the test's thread only; @unchecked because an inbox has to be Sendable.
+/// Records what a receiver got. Used only on the test's thread; @unchecked because an inbox has to be Sendable.
 final class Record: @unchecked Sendable {
     var batches: [[[UInt8]]] = []
     var hasEnded = false
@@ -384,16 +384,16 @@ final class Record: @unchecked Sendable {
     var demand = ReadDemand.more
     var whenBatchEnded: () -> Void = {}
     var answersPings = true
-    /// How much it holds.
+    /// The number of bytes that it holds.
     var byteCount = 0
-    /// What the receiver replies to the next batch.
+    /// The receiver's reply to the next batch.
     var replies: Result<[UInt8], ConnectionError> = .success([])
     var pingFrame: (UInt64) throws(ConnectionError) -> [UInt8]? = { (number) in [0x02, 0xEE, UInt8(number)] }
-    /// What the peer's TCP has acknowledged; nil as on a socket that is none of TCP's.
+    /// The bytes that the peer's TCP has acknowledged; nil as on a socket other than TCP.
     var acknowledgedByteCount: UInt64?
-    /// What it has not, of what the kernel has taken.
+    /// The bytes in the kernel that are not acknowledged.
     var unacknowledgedByteCount: UInt64?
-    /// How long the machine has slept, while the loop's clock stood.
+    /// How long the machine has slept, while the loop's clock stood still.
     var sleep = Duration.zero
 }
 
@@ -451,7 +451,7 @@ final class ReadCounter: ChannelOutboundHandler {
 final class WriteHolder: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var held: [(data: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
-    /// What every write fails with.
+    /// The error of every write.
     var failure: IOError?
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -462,7 +462,7 @@ final class WriteHolder: ChannelOutboundHandler {
         }
     }
 
-    /// A socket's output ends alone, which an embedded channel's does not.
+    /// A socket can end its output alone, which an embedded channel cannot.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .output { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
     }

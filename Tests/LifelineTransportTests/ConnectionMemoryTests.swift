@@ -6,7 +6,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// What connections charge to their server's budget, and what they take before a peer is let in.
+/// The memory that connections charge to their server's budget, and that they take before a peer is admitted.
 @Suite struct ConnectionMemoryTests {
     private let budget = MemoryBudget(limit: 100 << 10)
     private let loop = EmbeddedEventLoop()
@@ -42,7 +42,7 @@ import Testing
     @Test func theIdlestConnectionsAreClosed() throws {
         let tests = try (0..<5).map { _ in try connection() }
         for test in tests[..<2] { try test.channel.writeInbound(Self.begin) }
-        // The first one goes on; the second is the idlest then.
+        // The first one continues, so the second one is the idlest.
         try tests[0].channel.writeInbound(ByteBuffer(bytes: [0x00]))
         try tests[0].channel.writeInbound(Self.begin)
         for test in tests[2...] {
@@ -55,7 +55,7 @@ import Testing
         #expect(tests[1].record.end?.code == .overloaded)
     }
 
-    @Test func whatThePeerDoesNotTakeIsCharged() throws {
+    @Test func bytesThatThePeerDoesNotReadAreCharged() throws {
         let test = try connection(holdingWrites: true)
         _ = try test.offer([UInt8](repeating: 0, count: 500))
         test.handler.flush()
@@ -71,7 +71,7 @@ import Testing
         #expect(budget.byteCount == 48 << 10)
     }
 
-    @Test func whatWaitsForAPausedHandlerIsCharged() throws {
+    @Test func bytesThatWaitForAPausedHandlerAreCharged() throws {
         let test = try connection()
         test.record.demand = .pause
         test.record.byteCount = 30 << 10

@@ -26,7 +26,7 @@ import Testing
             return test
         }
 
-        /// The loop has looked at its sockets.
+        /// The loop has polled its sockets.
         func looked() { loop.advanceTime(by: .microseconds(100)) }
     }
 
@@ -46,7 +46,7 @@ import Testing
         #expect(flooder.record.batches.count == 3)
     }
 
-    /// 10 ms, where it would be 500 µs.
+    /// 10 ms instead of 500 µs.
     @Test func aConnectionThatIsAloneHasLongTurns() throws {
         let loop = Loop()
         let (test, other) = (try loop.connection(partDuration: .milliseconds(1)), try loop.connection())
@@ -73,8 +73,8 @@ import Testing
         #expect(test.record.batches.count == 3)
     }
 
-    /// When the peer ends its side, NIO reads all that there is.
-    @Test func whatIsReadMeanwhileAndTheEndComeBehind() throws {
+    /// When the peer ends its side, NIO reads all remaining bytes.
+    @Test func laterReadsAndTheEndFollow() throws {
         let loop = Loop()
         let test = try loop.connection()
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00, 0x00, 0x01]))
@@ -102,7 +102,7 @@ import Testing
         #expect(test.handler.closed.value?.failure?.code == .closedByPeer)
     }
 
-    /// What was read and not received is for nobody then.
+    /// Bytes that were read but not received are then dropped.
     @Test(arguments: ["abort", "close"]) func theEndOfThisSideDoesNotWait(end: String) throws {
         let loop = Loop()
         let test = try loop.connection()
@@ -121,7 +121,7 @@ import Testing
         #expect(test.record.batches == [[[], []]])
     }
 
-    /// 2 ms in all, before the loop looks at its sockets again.
+    /// 2 ms in all before the loop polls its sockets again.
     @Test func afterALookSeveralConnectionsHaveTheirTurns() {
         let loop = EmbeddedEventLoop()
         let clock = TestClock()
@@ -132,7 +132,7 @@ import Testing
             connection.whenContinued = {
                 turns.append(number)
                 clock.advance(by: .milliseconds(1))
-                // It has still more.
+                // The connection still has more.
                 if number == 1, turns.count == 1 { executor.readLater(connection) }
             }
             executor.readLater(connection)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LifelineTransport
 
-/// How many frames the peer's TCP has not acknowledged when a connection ends, told by real sockets.
+/// The number of frames that the peer's TCP has not acknowledged at the end of a connection, on real sockets.
 @Suite(.timeLimit(.minutes(1))) struct DeliveryTests {
-    /// A length of 10,000, and as many bytes.
+    /// A length of 10,000, and that many bytes.
     private static let frame: [UInt8] = [0x90, 0x4E] + [UInt8](repeating: 7, count: 10_000)
 
     /// Ends when a connection has seen the peer's end.
@@ -26,7 +26,7 @@ import Testing
         return (opened.connection, try await listener.accept())
     }
 
-    /// More than the kernel takes for a peer that does not read; the outgoing queue takes the rest.
+    /// More than the kernel accepts for a peer that does not read; the rest is in the outgoing queue.
     private static let overflowingCount = 2_000
 
     private func send(_ count: Int, on connection: any TransportConnection) async throws {
@@ -36,13 +36,13 @@ import Testing
         }
     }
 
-    /// Waits until the peer takes no more and has acknowledged all that has come.
+    /// Waits until the peer accepts no more, and has acknowledged everything that arrived.
     private func waitUntilPeerIsFull(_ connection: any TransportConnection) async throws {
         let port = connection.localEndpoint.port ?? 0
         try await KernelSocket.wait { $0.localPort == port && $0.isStuck }
     }
 
-    /// Waits until the kernel knows that the peer, which has read it, has all.
+    /// Waits until the kernel knows that the peer has everything.
     private func waitUntilAcknowledged(_ connection: any TransportConnection, by peer: RawSocket) async throws {
         try peer.acknowledgeNow()
         let port = connection.localEndpoint.port ?? 0
@@ -58,7 +58,7 @@ import Testing
         #expect(await connection.waitUntilClosed().unacknowledgedFrameCount == 0)
     }
 
-    /// What the peer reads after the cut is what had come before it.
+    /// After the cut, the peer reads only bytes that had arrived before it.
     @Test func thePeerDoesNotRead() async throws {
         let (connection, peer) = try await connect()
         let acceptedCount = Self.overflowingCount
@@ -96,7 +96,7 @@ import Testing
         #expect(report.failure == nil && report.unacknowledgedFrameCount == 0)
     }
 
-    /// More small frames than the ledger wants to keep: it asks in between, and the count at the end is right.
+    /// More small frames than the ledger keeps: it asks the kernel in between, and the final count is right.
     @Test func manySmallFrames() async throws {
         let (connection, peer) = try await connect()
         let count = 200_000
@@ -114,21 +114,21 @@ import Testing
 
     // MARK: Both sides have ended
 
-    /// More than a peer takes that does not read, and less than the kernel takes for it.
+    /// More than a peer that does not read accepts, and less than the kernel accepts for it.
     private static let waitingCount = 50
 
     /// Both sides have ended, and the peer has not read.
     private func endBothSides(_ connection: any TransportConnection, _ peer: RawSocket) async throws {
         try await send(Self.waitingCount, on: connection)
         try peer.finish()
-        // The loop could come to the end that it is told of here before that of the peer.
+        // The loop could handle this end before that of the peer.
         for await _ in inputEnd.stream {}
         connection.close()
         let port = connection.localEndpoint.port ?? 0
         try await KernelSocket.wait { $0.localPort == port && $0.state == .lastAcknowledgement }
     }
 
-    @Test func whatArrivesAfterBothSidesHaveEndedCounts() async throws {
+    @Test func bytesThatArriveAfterBothEndsCount() async throws {
         let (connection, peer) = try await connect()
         try await endBothSides(connection, peer)
         #expect(try await peer.read().count == Self.waitingCount * Self.frame.count)
@@ -159,7 +159,7 @@ import Testing
         #expect(try await peer.read().count == Self.waitingCount * Self.frame.count, "the kernel still delivers it")
     }
 
-    // MARK: What nobody can tell
+    // MARK: Unknown counts
 
     @Test func notTrackedIsNotKnown() async throws {
         let (connection, peer) = try await connect(tracking: false)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// What is counted of heartbeats, which have 30 s, 10 s and 3 misses.
+/// The metrics of heartbeats with 30 s, 10 s and 3 misses.
 @Suite struct HeartbeatMetricsTests {
     private func counts(of test: HandlerTest) -> [Int64] {
         ["sent", "missed"].map {
@@ -19,7 +19,7 @@ import Testing
         #expect(counts(of: test) == [0, 0])
         test.advance(seconds: 30)
         #expect(counts(of: test) == [1, 0])
-        // One that is answered is no miss, nor is one that is followed by another before its timeout.
+        // An answered ping is not a miss, and neither is one that another follows before its timeout.
         try test.channel.writeInbound(ByteBuffer(bytes: [0x00]))
         test.advance(seconds: 1)
         test.handler.probe()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// How a connection with a layer closes: in order, as the layer wants it; else past the layer.
+/// The close of a connection with a layer: in order through the layer, and otherwise past it.
 @Suite struct LayerClosingTests {
     private let channel = EmbeddedChannel()
     private let layer = ReluctantLayer.Handler()
@@ -77,8 +77,8 @@ import Testing
         if !hasFailed { promise.fail(Refused()) }
     }
 
-    /// A connection does not keep what was needed to set it up, for as long as it lives.
-    @Test(arguments: [true, false]) func whatSetsLayersUpIsGoneThen(hasFailed: Bool) throws {
+    /// A connection does not keep its setup closure after the setup.
+    @Test(arguments: [true, false]) func theSetupOfLayersIsReleased(hasFailed: Bool) throws {
         final class Token {}
         var token: Token? = Token()
         weak let kept = token
@@ -95,7 +95,7 @@ import Testing
         #expect(kept == nil)
     }
 
-    /// A peer that does not say in turn that it is the end must not hold up who wants to know why.
+    /// A peer that does not close its side must not delay the error.
     @Test func aLayerThatHasFailedIsNotWaitedFor() throws {
         let channel = EmbeddedChannel()
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

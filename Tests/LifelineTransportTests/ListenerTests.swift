@@ -6,7 +6,7 @@ import Testing
 @testable import LifelineTransport
 
 @Suite(.timeLimit(.minutes(1))) struct ListenerTests {
-    /// A listener, and a peer whose connection it has accepted and nobody has taken.
+    /// A listener, and a peer whose connection it has accepted but not handed out.
     private func withWaitingConnection(
         _ body: (any TransportListener<Void>, _ peer: RawSocket) async throws -> Void
     ) async throws {
@@ -17,7 +17,7 @@ import Testing
         try await body(listener, peer)
     }
 
-    @Test func whatWasAcceptedIsHandedOutAfterAcceptingHasStopped() async throws {
+    @Test func acceptedConnectionsAreHandedOutAfterAcceptingHasStopped() async throws {
         try await withWaitingConnection { listener, peer in
             await listener.stopAccepting()
             let opened = try #require(try await listener.nextConnection())
@@ -38,7 +38,7 @@ import Testing
     }
 }
 
-/// Listens on any port, and answers whatever comes by an empty frame.
+/// Listens on any port, and answers all input with an empty frame.
 func listenAnswering(on transport: NIOTransport) async throws -> any TransportListener<Void> {
     let options = ConnectionOptions(
         maximumFrameLength: 100,
@@ -58,7 +58,7 @@ func listenAnswering(on transport: NIOTransport) async throws -> any TransportLi
     ) { Answerer() }
 }
 
-/// Answers everything by an empty frame.
+/// Answers all input with an empty frame.
 private struct Answerer: FrameReceiver, FrameSink {
     var inbox: Void { () }
     var answersPings: Bool { true }

@@ -6,7 +6,7 @@ import NIOCore
 @testable import LifelineTransport
 
 extension LoopExecutor {
-    /// A read that is taken in at once.
+    /// A read that is processed at once.
     func readAtOnce(isAll: Bool, _ receive: () -> Void) {
         read(isAll: isAll) { _ in
             receive()
@@ -15,7 +15,7 @@ extension LoopExecutor {
     }
 }
 
-/// One that stands until it is told to go on.
+/// A read that stops until it is told to continue.
 final class TestClock: Sendable {
     private let time = NIOLockedValueBox(NIODeadline.uptimeNanoseconds(1_000_000_000))
 
@@ -59,7 +59,7 @@ final class WritingConnection: ConnectionControl {
     func fail(_: ConnectionError, resetting _: Bool) {}
 }
 
-/// Keeps the thread for so long.
+/// Blocks the thread for a time.
 func spin(for time: TimeAmount) {
     let end = NIODeadline.now() + time
     while NIODeadline.now() < end {}

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// Reads that are taken in part by part.
+/// Reads that are processed part by part.
 @Suite(.timeLimit(.minutes(1))) struct LoopExecutorPartsTests {
     private let loop = MultiThreadedEventLoopGroup.singleton.next()
     private let clock = TestClock()
@@ -17,20 +17,20 @@ import Testing
         executor = LoopExecutor(loop) { clock.now }
     }
 
-    @Test func whatAPartWakesRunsBeforeTheNextAndIsWrittenWithIt() async throws {
+    @Test func tasksWokenByAPartRunBeforeTheNextAndAreWrittenWithIt() async throws {
         try await read(parts: 3, duration: .microseconds(1))
         #expect(taken == ["part 1", "run 1", "part 2", "run 2", "part 3", "run 3", "offered", "written"])
     }
 
-    /// 20 µs behind the first part, 100 µs behind others.
-    @Test func whatTakesLongIsWrittenBeforeTheNextPart() async throws {
+    /// 20 µs after the first part, 100 µs after others.
+    @Test func bytesOfLongTasksAreWrittenBeforeTheNextPart() async throws {
         try await read(parts: 3, duration: .microseconds(50))
         let first = ["part 1", "run 1", "offered", "written", "part 2", "run 2"]
         #expect(taken == first + ["part 3", "run 3", "offered", "written"])
     }
 
-    /// A task that is left goes on with those of the next part.
-    @Test func whatIsLeftOfAPartRunsBehindTheNext() async throws {
+    /// A remaining task continues with those of the next part.
+    @Test func remainingTasksOfAPartRunAfterTheNext() async throws {
         try await read(parts: 2, tasksPerPart: 2, duration: .microseconds(50))
         let first = ["part 1", "run 1", "offered", "written", "part 2", "run 1", "run 2"]
         #expect(taken == first + ["run 2", "offered", "written"])
@@ -54,7 +54,7 @@ import Testing
         #expect(taken == ["part 1", "part 2", "part 3", "run"])
     }
 
-    /// The loop has looked at its sockets when it comes back to tasks: there is no need to hold them.
+    /// The loop has polled its sockets when it returns to tasks, so there is no need to hold them.
     @Test func tasksThatComeAfterAReadInPartsAreNotHeld() async throws {
         try await read(parts: 2, duration: .microseconds(1), leavesWork: false)
         clock.advance(by: .milliseconds(10))
@@ -64,7 +64,7 @@ import Testing
         #expect(executor.pauseCount == 0)
     }
 
-    /// From other threads, at any time: between the parts of a read, too.
+    /// From other threads, at any time, even between the parts of a read.
     @Test func nothingThatComesMeanwhileIsLost() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let isOver = NIOLockedValueBox(false)
@@ -94,9 +94,9 @@ import Testing
 
     private var taken: [String] { steps.withLockedValue { $0 } }
 
-    /// Has each part wake tasks which take so long, and have something to offer and to write.
+    /// Each part wakes tasks that take a given time, and that have bytes to offer and to write.
     ///
-    /// - Parameter leavesWork: false where they have not, and the last part wakes none.
+    /// - Parameter leavesWork: false if they have none, and the last part wakes no task.
     private func read(
         parts: Int,
         tasksPerPart: Int = 1,
@@ -123,7 +123,7 @@ import Testing
                         note("run \(part)")
                         clock.advance(by: duration)
                         if !leavesWork { return }
-                        // As a session does, once for each time that it is asked.
+                        // Like a session, once for each time that it is asked.
                         let wasRegistered = isRegistered.withLockedValue { isRegistered in
                             defer { isRegistered = true }
                             return isRegistered

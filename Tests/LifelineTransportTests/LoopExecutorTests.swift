@@ -23,7 +23,7 @@ import Testing
         #expect(await task.value == [true, true, true])
     }
 
-    /// Woken from the loop itself, from another loop's thread and from the threads of the pool.
+    /// Tasks are woken from the loop itself, from another loop's thread and from the threads of the pool.
     @Test func everyTaskGoesOn() async {
         let executor = LoopExecutor(loop)
         let other = MultiThreadedEventLoopGroup.singleton.makeIterator().first { $0 !== loop } ?? loop
@@ -55,8 +55,8 @@ import Testing
         _ = await task.value
     }
 
-    /// One that yields, and one that waits for what the loop does itself, for a short or a longer time: NIO looks at no
-    /// socket while something is due.
+    /// A task that yields, and one that waits for the loop for a short or a longer time. NIO polls no socket while
+    /// something is due.
     @Test(arguments: [nil, 50, 300]) func aTaskThatGoesOnLeavesTheLoopToItsSockets(work: Int64?) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -74,14 +74,14 @@ import Testing
         try await peer.write([0x00])
         #expect(try await peer.read(1) == [0x00])
         isOver.withLockedValue { $0 = true }
-        // Some looks, each after 50 ms at most. (To yield takes far less than a look.)
+        // Some polls, each after at most 50 ms. (A yield takes far less than a poll.)
         if work != nil { #expect(rounds.withLockedValue { $0 } - before < 5_000) }
         await task.value
         await listener.close()
         try await group.shutdownGracefully()
     }
 
-    /// Has the loop do something for some time.
+    /// Keeps the loop busy for some time.
     private func wait(for time: TimeAmount, of loop: any EventLoop) async {
         await withCheckedContinuation { continuation in
             loop.execute {
@@ -91,8 +91,7 @@ import Testing
         }
     }
 
-    /// As long as the loop looks at its sockets by itself, there is no need to hold tasks for it, which puts answers
-    /// off.
+    /// While the loop polls its sockets by itself, tasks need not be held for it, which would delay answers.
     @Test(arguments: [true, false]) func tasksAreHeldOnlyWhereNoSocketIsRead(reading: Bool) async {
         let clock = TestClock()
         let executor = LoopExecutor(loop) { clock.now }
@@ -108,7 +107,7 @@ import Testing
         #expect(reading ? executor.pauseCount == 0 : 10...12 ~= executor.pauseCount)
     }
 
-    /// A read shows that the loop has looked at its sockets, however long the pause is to last.
+    /// A read shows that the loop has polled its sockets, however long the pause has to last.
     @Test func tasksThatAPauseHoldsRunBehindARead() throws {
         let (clock, loop) = (TestClock(), EmbeddedEventLoop())
         let executor = LoopExecutor(loop) { clock.now }
@@ -129,20 +128,20 @@ import Testing
         #expect(order.withLockedValue { $0 } == [1, 2, 3, 4], "none is left for the end of the pause")
     }
 
-    /// A loop that has nothing to do looks at its sockets, though it finds nothing to read there.
+    /// An idle loop polls its sockets, although it finds nothing to read.
     @Test func tasksThatComeNowAndThenAreHardlyHeld() async throws {
         let clock = TestClock()
         let executor = LoopExecutor(loop) { clock.now }
         for _ in 0..<200 {
             await Task(executorPreference: executor) { clock.advance(by: .microseconds(50)) }.value
-            // Behind the loop's finding that there is nothing more to do.
+            // After the loop has found that it has nothing more to do.
             try await loop.submit { clock.advance(by: .microseconds(950)) }.get()
         }
-        // One in 50 ms, of 200; without a look that is believed, one in 5 ms.
+        // One pause in 50 ms, in 200 ms; without a recognized poll, one in 5 ms.
         #expect(3...5 ~= executor.pauseCount)
     }
 
-    /// However often the loop does something else between them.
+    /// However often the loop does other work between them.
     @Test func tasksRunInTheOrderInWhichTheyCame() async throws {
         let executor = LoopExecutor(loop)
         let order = NIOLockedValueBox<[Int]>([])
@@ -165,7 +164,7 @@ import Testing
         let listener = try await listenAnswering(on: NIOTransport(group: MultiThreadedEventLoopGroup.singleton))
         let peer = try await RawSocket.connect(toPort: listener.boundEndpoint.port ?? 0)
         let executor = try #require(await listener.nextConnection()?.connection.executor as? LoopExecutor)
-        // A loop that accepts a connection counts that, too.
+        // For a loop that accepts connections, an accept counts, too.
         let before = executor.readCount
         for count in 1...3 {
             try await peer.write([0x00])
@@ -175,7 +174,7 @@ import Testing
         await listener.close()
     }
 
-    /// What a task sends is written by the loop, in what it does besides.
+    /// The loop writes a task's bytes as separate work.
     @Test func theLoopWritesWhatTasksSendBeforeAllHaveRun() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let wasWritten = NIOLockedValueBox(false)
@@ -192,13 +191,13 @@ import Testing
         #expect(await places.last?.value == true)
     }
 
-    /// Whoever waits for it wakes up while the others are handled.
+    /// A waiting task wakes up while the others are handled.
     @Test func theLoopWritesSoonerBehindARead() async throws {
         #expect(try await taskCountBeforeWrite(reading: true) == 3)
         #expect(try await taskCountBeforeWrite(reading: false) == 15)
     }
 
-    /// How many of tasks that take 10 µs each run before the loop writes what the first has sent.
+    /// How many tasks of 10 µs each run before the loop writes the bytes of the first.
     private func taskCountBeforeWrite(reading: Bool) async throws -> Int {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
@@ -206,7 +205,7 @@ import Testing
         let writer = try await loop.submit {
             WritingConnection { count.withLockedValue { $0.beforeWrite = $0.run } }.bound(to: loop)
         }.get()
-        // Or they were held, as the loop may not have looked at its sockets for long.
+        // Otherwise, tasks would be held, because the loop may not have polled its sockets for long.
         executor.socketWasRead()
         await Task(executorPreference: executor) {}.value
         let tasks = try await loop.submit {
@@ -227,7 +226,7 @@ import Testing
         return count.withLockedValue { $0.beforeWrite }
     }
 
-    /// The loop looks at its sockets when it has nothing else to do: what it is asked for must not add up.
+    /// The loop polls its sockets when it has nothing else to do, so requested work must not pile up.
     @Test func readsThatLeaveTasksAskTheLoopOnce() async throws {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
@@ -249,11 +248,11 @@ import Testing
         }
         isOver.withLockedValue { $0 = true }
         await task.value
-        // As many as take 100 µs, and one.
+        // As many tasks as take 100 µs, and one more.
         #expect(1...3 ~= stepsBehindReads)
     }
 
-    @Test func whatAReadWakesRunsBeforeItIsOverAndThenItIsWritten() async throws {
+    @Test func tasksWokenByAReadRunDuringItAndThenTheirBytesAreWritten() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let steps = NIOLockedValueBox<[String]>([])
         @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
@@ -262,7 +261,7 @@ import Testing
             var task: Task<Void, Never>?
             executor.readAtOnce(isAll: true) {
                 executor.flush(writer)
-                // One within another, as where a write that fails has NIO read what is left.
+                // A read within another one, as when NIO reads the remaining bytes after a failed write.
                 executor.readAtOnce(isAll: true) {}
                 task = Task(executorPreference: executor) { note("run") }
                 note("received")
@@ -274,11 +273,11 @@ import Testing
         #expect(steps.withLockedValue { $0 } == ["received", "run", "written", "read"])
     }
 
-    /// Behind all tasks of a slice, and before connections write: at its end, too, and before a pause.
-    @Test(arguments: [0, 1, 2, 3]) func whatTasksHaveForAConnectionIsOfferedBeforeItWrites(slices: Int) async throws {
+    /// After all tasks of a slice, and before connections write: also at its end, and before a pause.
+    @Test(arguments: [0, 1, 2, 3]) func bytesOfTasksAreOfferedBeforeAConnectionWrites(slices: Int) async throws {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
-        // What the first takes, in µs. The last is longer than the loop may be without a look at its sockets.
+        // The time of the first task, in µs. The last value is longer than the loop may run without a poll.
         let durations: [Int64] = [1, 30, 200, 6_000]
         let steps = NIOLockedValueBox<[String]>([])
         @Sendable func note(_ step: String) { steps.withLockedValue { $0.append(step) } }
@@ -303,14 +302,14 @@ import Testing
             return tasks
         }.get()
         for task in tasks { await task.value }
-        // Behind what the loop has left to do.
+        // After the loop's remaining work.
         try await loop.submit {}.get()
         let all = ["run", "run", "offered", "written"]
         #expect(steps.withLockedValue { $0 } == (slices == 0 ? all : ["run", "offered", "written", "run"]))
         #expect(executor.pauseCount == (slices == 3 ? 1 : 0))
     }
 
-    /// At the end of a slice, and before a pause: where a write fails, NIO reads at once what is left.
+    /// At the end of a slice, and before a pause: when a write fails, NIO reads the remaining bytes at once.
     @Test(arguments: [200, 6_000]) func noTaskRunsWithinAWrite(microseconds: Int64) async throws {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
@@ -338,8 +337,8 @@ import Testing
         #expect(steps.withLockedValue { $0 } == ["run", "write", "read", "written", "run"])
     }
 
-    /// A task that waits for what it offers, and then offers more, as one that pushes at most once does.
-    @Test func whatIsOfferedAgainAndAgainIsWrittenAfterASlice() async throws {
+    /// A task that waits for its offer, and then offers more, like one that pushes at most once.
+    @Test func repeatedOffersAreWrittenAfterASlice() async throws {
         let clock = TestClock()
         let (loop, executor) = (loop, LoopExecutor(loop) { clock.now })
         let count = NIOLockedValueBox((offered: 0, beforeWrite: 0))
@@ -369,8 +368,8 @@ import Testing
         #expect(count.withLockedValue { $0.beforeWrite } == 11)
     }
 
-    /// One that writing has woken, as it does where a task waits for room.
-    @Test func whatAWriteWakesRuns() async throws {
+    /// A task that a write has woken, as when a task waits for room.
+    @Test func tasksWokenByAWriteRun() async throws {
         let (loop, executor) = (loop, LoopExecutor(loop))
         let task = try await loop.submit {
             let woken = NIOLockedValueBox<Task<Bool, Never>?>(nil)
@@ -383,8 +382,8 @@ import Testing
         #expect(await task?.value == true)
     }
 
-    /// After a read that has woken nobody.
-    @Test func whatIsSentElsewhereIsWritten() async {
+    /// After a read that has woken no task.
+    @Test func bytesSentElsewhereAreWritten() async {
         let (loop, executor) = (loop, LoopExecutor(loop))
         await withCheckedContinuation { continuation in
             loop.execute {
@@ -412,7 +411,7 @@ import Testing
         #expect(early.withLockedValue { $0 } == [isAll, false])
     }
 
-    /// Behind a read that has woken nobody, or one whose tasks have all run.
+    /// After a read that has woken no task, or one whose tasks have all run.
     @Test(arguments: [true, false]) func noWriteIsEarlyOtherwise(wakes: Bool) async throws {
         let executor = LoopExecutor(loop)
         try await loop.submit {

@@ -71,7 +71,7 @@ import Testing
         #expect(throws: ConnectionError.self) { try offer(Self.frames[...]) }
     }
 
-    /// Closing does not take back that this side ends behind what waits.
+    /// Closing does not change that this side ends after the waiting frames.
     @Test(arguments: [false, true]) func closingWritesWhatWaitedWhenThisSideWasEnded(wasEnded: Bool) throws {
         let queue = OutboundQueue(marks: WaterMarks(low: 0, high: 5))
         _ = try offer(queue)

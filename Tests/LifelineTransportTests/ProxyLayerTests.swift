@@ -7,11 +7,11 @@ import Testing
 @testable import LifelineTransport
 
 @Suite struct ProxyLayerTests {
-    /// What a proxy says, step by step, and what it is told.
+    /// The answers of a proxy, step by step, and the requests to it.
     struct Script: Sendable {
         let kind: ProxyServer.Kind
         let greeting: [UInt8]
-        /// The proxy's, and what it gets for it.
+        /// The proxy's answer, and the request for it.
         let steps: [(answer: [UInt8], reply: [UInt8])]
 
         static let http = Script(
@@ -32,7 +32,7 @@ import Testing
     private static let endpoint = Endpoint.tcp(host: "chat.example", port: 7000)
     private static let payload: [UInt8] = Array("first of the endpoint's".utf8)
 
-    /// A layer above the proxy, which is there when it has been asked for.
+    /// A layer above the proxy. It is added when it is needed.
     private struct NextLayer: ChannelLayer {
         let handler: NIOLoopBound<Collector>
         let handshakeName = "nothing"
@@ -92,7 +92,7 @@ import Testing
 
     @Test(arguments: [Script.http, .socks5]) func handsOnWhatComesAfter(script: Script) throws {
         let last = try #require(script.steps.last).answer
-        // The last answer and what follows it, cut in two everywhere.
+        // The last answer and the following bytes, split at every place.
         for cut in 0...last.count + Self.payload.count {
             let handshake = try Handshake(script.kind)
             #expect(try handshake.takeSent() == script.greeting)
@@ -119,7 +119,7 @@ import Testing
         for byte in script.steps.flatMap(\.answer) + Self.payload { try handshake.receive([byte]) }
         #expect(try handshake.takeSent() == script.greeting + script.steps.flatMap(\.reply))
         #expect(handshake.isCompleted && handshake.collector.bytes == Self.payload)
-        // It was done in time.
+        // The handshake ended in time.
         handshake.channel.embeddedEventLoop.advanceTime(by: .seconds(20))
         #expect(handshake.channel.isActive)
     }
@@ -136,7 +136,7 @@ import Testing
     @Test(arguments: [Script.http, .socks5]) func aSlowProxyIsGivenUp(script: Script) throws {
         let handshake = try Handshake(script.kind)
         let answers = script.steps.flatMap(\.answer)
-        // A byte a second: each is progress, and yet it is too slow.
+        // A byte a second: each is progress, but the handshake is too slow.
         for byte in answers.prefix(9) {
             try handshake.receive([byte])
             handshake.channel.embeddedEventLoop.advanceTime(by: .seconds(1))
@@ -177,7 +177,7 @@ import Testing
         #expect(throws: ConnectionError.self) { try layer.add(to: channel).wait() }
     }
 
-    /// That it was the proxy that was not reached.
+    /// The error says that the proxy was not reached.
     @Test func errorsOfConnectingNameTheProxy() {
         for error in [
             ChannelError.connectTimeout(.seconds(1)), IOError(errnoCode: 111, reason: "connect"),

@@ -15,11 +15,11 @@ import Testing
         replies.take { bytes, frameCount in (Array(bytes.readableBytesView), frameCount) }
     }
 
-    @Test func whatIsWrittenInSeveralCallsIsTakenTogetherAndOnce() throws {
+    @Test func bytesOfSeveralCallsAreTakenTogetherAndOnce() throws {
         let replies = ReplyBuffer(maximumFrameLength: 100_000)
         #expect(taken(from: replies) == nil)
         try write([[1], []], to: replies)
-        // Far more than was expected, which is not to be known beforehand.
+        // Far more than expected; the size is not known beforehand.
         let long = [UInt8](repeating: 7, count: 70_000)
         try write([long, [2]], to: replies)
         let all = try #require(taken(from: replies))

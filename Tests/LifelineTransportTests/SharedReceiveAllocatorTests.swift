@@ -24,13 +24,13 @@ import Testing
         #expect(ReadLength.next(after: 1, pendingLength: ReadLength.longFrame - 1) == ReadLength.normal)
     }
 
-    /// Long reads of one connection do not make those of another longer.
+    /// Long reads of one connection do not enlarge those of another.
     @Test func longBuffersAreKeptApart() {
         var normal = ByteBufferAllocator().buffer(capacity: ReadLength.normal)
         var long = ByteBufferAllocator().buffer(capacity: ReadLength.long)
         SpareBuffer.forReading(long.capacity).giveBack(long)
         SpareBuffer.forReading(normal.capacity).giveBack(normal)
-        // Nobody holds them, so that they can be used again.
+        // Nothing refers to them, so they can be used again.
         (normal, long) = (ByteBuffer(), ByteBuffer())
         let taken = SpareBuffer.forReading(ReadLength.normal).take(minimumCapacity: ReadLength.normal)
         #expect(taken.capacity == ReadLength.normal)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import LifelineTransport
 
-/// A socket whose layers have refused the peer: it is closed when the peer has had the time to read why.
+/// A socket whose layers have refused the peer is closed after the peer had time to read the reason.
 @Suite struct SocketEndTests {
     private let channel = EmbeddedChannel()
     private let end = SocketEnd()
     private let socket = Socket()
 
-    /// What reaches the socket.
+    /// The events that reach the socket.
     private final class Socket: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
         var closes: [CloseMode] = []
@@ -80,7 +80,7 @@ import Testing
         #expect(!channel.isActive && socket.closes == [.all])
     }
 
-    /// What lies above the layers may cut the connection as soon as it is there.
+    /// The handler above the layers may cut the connection as soon as it is added.
     @Test func aCutAfterTheLastLayerIsACut() throws {
         let channel = EmbeddedChannel()
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

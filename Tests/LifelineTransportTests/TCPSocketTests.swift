@@ -15,8 +15,8 @@ import Testing
         #expect(TCPSocket.unacknowledgedByteCount(on: -1) == nil)
     }
 
-    /// To a peer that does not read, until the kernels hold no more.
-    @Test func whatIsNotAcknowledgedEndsWhereTheLastWriteDoes() async throws {
+    /// Sends to a peer that does not read, until the kernels hold no more.
+    @Test func unacknowledgedBytesEndWithTheLastWrite() async throws {
         let listener = try await RawSocket.listen()
         let own = try await RawSocket.connect(toPort: listener.port)
         let peer = try await listener.accept()
@@ -25,7 +25,8 @@ import Testing
         let bytes = [UInt8](repeating: 0, count: 100_000)
         var written = 0
         while case let count = write(socket, bytes, bytes.count), count > 0 { written += count }
-        // What is acknowledged between two looks is in neither, so until nothing is. This side's SYN counts.
+        // Bytes that are acknowledged between two reads of the values are in neither, so it repeats until the values
+        // are stable. This side's SYN counts.
         while sum(of: socket) != UInt64(written) + 1 { await Task.yield() }
         #expect(TCPSocket.unacknowledgedByteCount(on: socket) ?? 0 > 0)
         _ = try await peer.read(written)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// The layer's handler, with frames below it and a connection's handler above, on a clock that tests move.
+/// The layer's handler, with frames below it and a connection's handler above, on a manual clock.
 @Suite struct WebSocketHandlerTests {
     // MARK: Input
 
@@ -21,13 +21,13 @@ import Testing
         #expect(test.record.batches == [[[0xA1], [0xB1, 0xB2], []]])
     }
 
-    @Test func whatIsNoMessageIsASignOfLife() throws {
+    @Test func otherFramesAreSignsOfLife() throws {
         let test = try WebSocketTest()
         for opcode: WebSocketOpcode in [.ping, .pong] {
             try test.receive([], opcode)
             test.completeRead()
         }
-        // A part of a frame: nothing comes of it yet.
+        // A part of a frame delivers nothing yet.
         test.completeRead()
         #expect(test.record.batches == [[], [], []])
     }
@@ -211,7 +211,7 @@ import Testing
         #expect((test.record.end?.cause as? FramingError)?.code == .truncatedFrame)
     }
 
-    /// There a message ends nothing: a peer may cut its stream of frames anywhere.
+    /// A message boundary means nothing there: a peer may split its stream of frames anywhere.
     @Test func anEndInsideAMessageOfWholeFramesIsNone() throws {
         let test = try WebSocketTest()
         try test.receive([0x01, 0xA1], .binary, isFinal: false)
@@ -223,7 +223,7 @@ import Testing
         #expect((cut.record.end?.cause as? FramingError)?.code == .truncatedFrame)
     }
 
-    @Test func whatIsAcceptedAndNotWrittenFailsWithThePeersEnd() throws {
+    @Test func unwrittenMessagesFailWithThePeersEnd() throws {
         let test = try WebSocketTest()
         _ = try test.offer([0x00])
         try test.receive([0x03, 0xE8], .connectionClose)
@@ -233,7 +233,7 @@ import Testing
         #expect(try test.sent().map(\.opcode) == [.connectionClose])
     }
 
-    @Test func whatTheKernelHasYetToTakeGoesOutBeforeTheAnswer() throws {
+    @Test func pendingBytesAreSentBeforeTheAnswer() throws {
         let test = try WebSocketTest(holdingWrites: true)
         _ = try test.offer([0x00])
         test.handler.flush()
@@ -264,7 +264,7 @@ import Testing
         }
     }
 
-    /// A server that hangs up without reading our answer has the system reset the connection.
+    /// If a server closes without reading our answer, its system resets the connection.
     @Test func aResetAfterThePeersCloseIsNoFailure() throws {
         let test = try WebSocketTest(role: .client)
         try test.receive([0x03, 0xE8], .connectionClose)
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoMessageIsToldToThePeer() throws {
+    @Test func thePeerLearnsThatItsMessageIsMalformed() throws {
         // A prefix that does not end, and a payload that the receiver does not take.
         for bytes: [UInt8] in [[0xFF, 0xFF, 0xFF, 0xFF, 0xFF], [0x01, 0xFF]] {
             let test = try WebSocketTest()
@@ -343,7 +343,7 @@ import Testing
         #expect(test.outputEnd.closeCount == 0, "a layer below would wait")
     }
 
-    /// What is told to the peer is given its time once, and not once more by TLS.
+    /// The peer has time to read the answer once, and not a second time because of TLS.
     @Test func anEndThatIsOverdueIsACut() throws {
         let regular = try WebSocketTest(role: .client)
         try regular.receive([0x03, 0xE8], .connectionClose)
@@ -384,7 +384,7 @@ import Testing
     }
 }
 
-/// Both handlers in a channel that a test drives; what goes below are WebSocket's frames.
+/// Both handlers in a channel that a test drives. The channel's bytes are WebSocket frames.
 private struct WebSocketTest {
     let channel = EmbeddedChannel()
     let handler: ConnectionHandler<RecordingReceiver>
@@ -457,7 +457,7 @@ private struct WebSocketTest {
         try bytes.withUnsafeBytes { try handler.outbound.offer($0) }
     }
 
-    /// The frames that were written since the last look.
+    /// The frames that were written since the last call.
     func sent() throws -> [WebSocketFrame] {
         var frames: [WebSocketFrame] = []
         while let frame = try channel.readOutbound(as: WebSocketFrame.self) { frames.append(frame) }
@@ -500,8 +500,8 @@ private final class FrameHolder: ChannelOutboundHandler {
     }
 }
 
-/// A socket whose sides end one by one, which an embedded channel's do not; or a layer below, whose close a cut passes
-/// by.
+/// A socket whose sides end separately, unlike those of an embedded channel; or a layer below, whose close a cut
+/// bypasses.
 final class OutputEnd: ChannelOutboundHandler {
     typealias OutboundIn = WebSocketFrame
     var count = 0

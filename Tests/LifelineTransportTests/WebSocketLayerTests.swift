@@ -8,7 +8,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// The layer with its handshake, byte by byte and on a clock that tests move.
+/// The layer with its handshake, byte by byte and on a manual clock.
 @Suite struct WebSocketLayerTests {
     private static let request =
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -102,7 +102,7 @@ import Testing
 
     // MARK: Peers that never shake hands
 
-    /// What the decoder takes does not count as a head, and what it leaves would grow.
+    /// Bytes that the decoder consumes do not count as a head, and the rest would grow.
     @Test(
         arguments: [
             (.server, "", "\r\n"), (.client, "", "\r\n"), (.client, "", "HTTP/1.1 103 Early Hints\r\n\r\n"),
@@ -189,7 +189,7 @@ private struct LayerTest {
             case .failure(let error): outcome.error = error
             }
         }
-        // Next to the embedded channel, for which every end is the end.
+        // Next to the embedded channel, which closes at any end.
         try channel.pipeline.syncOperations.addHandler(OutputEnd(), position: .first)
     }
 
@@ -199,7 +199,7 @@ private struct LayerTest {
         channel.embeddedEventLoop.run()
     }
 
-    /// What was written since the last look.
+    /// The bytes that were written since the last call.
     func sent() throws -> String {
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }

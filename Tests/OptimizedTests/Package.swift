@@ -2,10 +2,10 @@
 
 import PackageDescription
 
-// Messages and their tests alone, for building them optimized and with AddressSanitizer (scripts/test does): optimized
-// code frees what it no longer sees a use of; and with ThreadSanitizer, not optimized. The package above would build
-// everything that it depends on as well, which takes ten minutes. The targets are its own, by links, for a package may
-// not hold a path outside itself.
+// Only messages and their tests. scripts/test builds them optimized with AddressSanitizer, because optimized code frees
+// values after their last visible use, and with ThreadSanitizer, not optimized. The package above would also build
+// everything that it depends on, which takes ten minutes. The targets are links, because a package may not contain a
+// path outside itself.
 let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

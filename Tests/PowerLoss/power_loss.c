@@ -1,4 +1,4 @@
-// Records what a process writes to databases and has not synchronized, so that a loss of power can be played: see
+// Records a process's writes to databases that are not synchronized, so that a loss of power can be simulated: see
 // scripts/kills --power-loss. It is preloaded (LD_PRELOAD), and stands before the functions of the C library by which
 // SQLite changes files on Linux: open64, close, write, pwrite64, ftruncate64, fdatasync, fsync, unlink. Writes by other
 // functions, and to mapped memory, are not recorded.
@@ -28,7 +28,7 @@
 
 enum { WRITTEN = 1, TRUNCATED = 2, SYNCED = 3 };
 
-// In the byte order of the machine.
+// In the machine's byte order.
 typedef struct {
     uint64_t kind;
     uint64_t offset;
@@ -80,7 +80,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-// The shared memory of a write-ahead log is made anew after a loss of power, and locks are no content.
+// The shared memory of a write-ahead log is created again after a loss of power, and locks have no content.
 static bool is_recorded(const char *path) {
     const char *folder = getenv("LIFELINE_POWER_LOSS");
     return folder && strncmp(path, folder, strlen(folder)) == 0 && strstr(path, ".sqlite") && !ends_with(path, "-shm")
@@ -118,8 +118,8 @@ static void record(File *file, Record record, const void *bytes) {
     if (writev(file->unsynced, parts, bytes ? 2 : 1) != length) fail("cannot record", file->path);
 }
 
-// Makes what was recorded a part of the content that survives. Where the process is killed meanwhile, whoever reads the
-// two files does it once more.
+// Applies the recorded writes to the content that survives. If the process is killed meanwhile, the reader of the two
+// files does it again.
 static void make_durable(File *file) {
     int durable = open_beside(file->path, ".durable", 0);
     if (durable < 0) fail("cannot keep", file->path);
@@ -198,7 +198,7 @@ int ftruncate64(int descriptor, off64_t length) {
 
 int fdatasync(int descriptor) {
     find_functions();
-    // All of it under the lock: what another thread writes meanwhile is not synchronized.
+    // All under the lock, because writes of other threads meanwhile are not synchronized.
     pthread_mutex_lock(&lock);
     int result = real_fdatasync(descriptor);
     File *synced = file(descriptor);
@@ -212,7 +212,7 @@ int fdatasync(int descriptor) {
 
 int fsync(int descriptor) { return fdatasync(descriptor); }
 
-// What is gone does not come back.
+// A removed file does not come back.
 int unlink(const char *path) {
     find_functions();
     if (is_recorded(path)) {

@@ -76,7 +76,7 @@ final class RoundTripCheck {
     }
 }
 
-/// What was read is not what was written.
+/// The read message differs from the written one.
 private struct Difference: Error, CustomStringConvertible {
     var format: String
     var written: DynamicMessage

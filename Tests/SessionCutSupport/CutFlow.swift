@@ -1,28 +1,28 @@
 internal import Lifeline
 package import LifelineProtos
 
-/// Messages that have an order among them, or, of calls, an identity: numbered 1, 2, 3… each.
+/// Messages with an order, or calls with identities, numbered 1, 2, 3….
 package enum CutFlow: String, CaseIterable, Sendable {
     // Pushes of two methods each way.
     case reports = "r"
     case statuses = "s"
     case news = "n"
     case alerts = "a"
-    // Two streams of the server's, side by side.
+    // Two concurrent server streams.
     case firstStream = "f"
     case secondStream = "t"
-    /// A stream of the client's.
+    /// A client stream.
     case upload = "u"
     /// The client's messages of a call both ways.
     case questions = "q"
-    /// The server's messages of that call: one for each of the client's, of the same number.
+    /// The server's messages of that call: one for each message of the client, with the same number.
     case answers = "w"
-    /// Requests, as the server's handler sees them.
+    /// Requests, recorded by the server's handler.
     case calls = "c"
-    /// How they ended, as the client sees it.
+    /// Replies to requests, recorded by the client.
     case replies = "e"
 
-    /// What it is called on the wire. Both streams of the server's have one method.
+    /// The name on the wire. Both server streams have the same method.
     package var method: String {
         switch self {
         case .reports: "cuts.v1.Cuts/Report"
@@ -36,17 +36,17 @@ package enum CutFlow: String, CaseIterable, Sendable {
         }
     }
 
-    /// By which the client asks for the server's pushes. It is not counted.
+    /// The method with which the client requests the server's pushes. It is not counted.
     package static let begin = "cuts.v1.Cuts/Begin"
 
-    /// Requests are handled side by side, and so end in any order.
+    /// Requests are handled concurrently, so they end in any order.
     package var isOrdered: Bool { self != .calls && self != .replies }
 
-    /// Who processes the messages, and so has them in its record.
+    /// The side that processes the messages, and has them in its record.
     package var isHandledByServer: Bool { [.reports, .statuses, .upload, .questions, .calls].contains(self) }
 
-    /// How many there are of so many messages in all: 15 % are pushes of each method, a sixteenth is each direction of
-    /// each stream, and the rest, 8.75 %, are calls. A call is one message.
+    /// The share of this flow in a number of messages: 15 % for pushes of each method, a sixteenth for each direction
+    /// of each stream, and the rest, 8.75 %, for calls. A call is one message.
     package func count(of messageCount: Int) -> Int {
         switch self {
         case .reports, .statuses, .news, .alerts: messageCount * 3 / 20
@@ -58,7 +58,7 @@ package enum CutFlow: String, CaseIterable, Sendable {
 
 // Messages.
 extension CutFlow {
-    /// The message of a number.
+    /// The message with a number.
     package func message(_ number: Int) -> Sample_Chat_V1_ChatMessage {
         .with { message in
             message.from = rawValue
@@ -67,12 +67,12 @@ extension CutFlow {
         }
     }
 
-    /// Whether it is what was sent under its number.
+    /// Whether it equals the message that was sent with its number.
     package func isIntact(_ message: Sample_Chat_V1_ChatMessage) -> Bool {
         message == self.message(Int(truncatingIfNeeded: message.nonce))
     }
 
-    /// Some are longer than what the relay reads at once; most are shorter by far.
+    /// Some are longer than one read of the relay; most are far shorter.
     private func text(_ number: Int) -> String {
         let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8)
         let length = number % 1000 == 0 ? 20_000 : number % 193
@@ -80,6 +80,6 @@ extension CutFlow {
         return String(repeating: Character(UnicodeScalar(letter)), count: max(length, 0))
     }
 
-    /// How many bytes of a connection a message takes on average, all counted: rather less than it does.
+    /// A low estimate of the bytes of a connection that a message takes on average.
     package static let meanByteCount = 120
 }

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// How far senders may go: as far as the proof is with its cuts, so that the messages last until the last one.
+/// The pace of senders, which follows the proof's cuts, so that the messages last until the last cut.
 package final class CutPace: Sendable {
     private struct State {
-        /// Of a flow's messages, this part may be sent: 0 at first.
+        /// The part of a flow's messages that may be sent: 0 at first.
         var (done, whole) = (0, 1)
         var waiters: [CheckedContinuation<Void, Never>] = []
 
@@ -38,7 +38,7 @@ package final class CutPace: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Carries out commands until there are no more: `pace DONE WHOLE`. From then on it holds up nobody.
+    /// Runs commands until there are no more: `pace DONE WHOLE`. After that, nothing waits.
     package func obey(_ nextCommand: () async throws -> [String]?) async throws {
         defer { allow(1, of: 1) }
         while let command = try await nextCommand() {

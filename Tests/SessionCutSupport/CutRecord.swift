@@ -1,14 +1,13 @@
 internal import Foundation
 internal import Synchronization
 
-/// A program's own record of what its handlers processed, in the order in which they did: lines of one length in a
-/// file.
+/// A program's record of the messages that its handlers processed, in order: lines of equal length in a file.
 package final class CutRecord: Sendable {
-    /// What a line says.
+    /// The content of a line.
     package struct Entry: Sendable, Hashable {
         package let flow: CutFlow
         package let number: Int
-        /// The message was what was sent under its number.
+        /// The message equals the one that was sent with its number.
         package let isIntact: Bool
 
         package init(_ flow: CutFlow, _ number: Int, isIntact: Bool = true) {
@@ -29,25 +28,25 @@ package final class CutRecord: Sendable {
         file = Mutex(try FileHandle(forWritingTo: URL(filePath: path)))
     }
 
-    /// Has the line in the file when it returns, even when the program is killed then.
+    /// Writes an entry. The line is in the file when this returns, even if the program is killed then.
     package func add(_ entry: Entry) throws {
         let line = Data("\(entry.line)\n".utf8)
         try file.withLock { try $0.write(contentsOf: line) }
     }
 
-    /// Takes its time with some, so that connections die while messages that have come wait for their handlers.
+    /// Delays some messages, so that connections die while received messages wait for their handlers.
     package func processAndAdd(_ entry: Entry) async throws {
         if entry.number % 32 == 0 { try await Task.sleep(for: .milliseconds(100)) }
         try add(entry)
     }
 
-    /// How many entries the record in a file has.
+    /// The number of entries in the record in a file.
     package static func count(at path: String) -> Int {
         let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
         return (size ?? 0) / lineLength
     }
 
-    /// The record in a file; nil for what is no entry.
+    /// The record in a file; nil for malformed entries.
     package static func entries(at path: String) throws -> [Entry?] {
         try String(contentsOf: URL(filePath: path), encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: true)

@@ -1,20 +1,20 @@
-/// What records say of messages that were sent: each must be there once, in order.
+/// The check of the records of sent messages: each has to be there once and in order.
 package struct CutTally: Sendable, Hashable {
     package private(set) var lost = 0
     package private(set) var doubled = 0
     package private(set) var reordered = 0
-    /// Other bytes came than were sent, or a number that was not.
+    /// The received bytes differ from the sent ones, or the number was not sent.
     package private(set) var damaged = 0
-    /// What is wrong, a line for each flow.
+    /// The failures, a line for each flow.
     package private(set) var findings: [String] = []
 
-    /// - Parameter messageCount: how many messages there were in all; see `CutFlow.count(of:)`.
+    /// - Parameter messageCount: the number of all messages; see `CutFlow.count(of:)`.
     package init(of messageCount: Int, server: [CutRecord.Entry?], client: [CutRecord.Entry?]) {
         for flow in CutFlow.allCases {
             let entries = (flow.isHandledByServer ? server : client).compactMap { $0 }.filter { $0.flow == flow }
             add(flow, entries, count: flow.count(of: messageCount))
         }
-        // In the record of the wrong side, or no entry at all.
+        // In the record of the wrong side, or malformed.
         let strays = [(server, true), (client, false)].map { entries, isServer in
             entries.count { $0?.flow.isHandledByServer != isServer }
         }.reduce(0, +)

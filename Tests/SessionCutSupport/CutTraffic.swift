@@ -3,7 +3,7 @@ package import LifelineCore
 package import LifelineProtos
 package import Logging
 
-/// What client and server are told alike.
+/// The common options of client and server.
 package struct CutTraffic: ParsableArguments, Sendable {
     @Option(help: "How many messages are sent, both ways together.") package var messages: Int
     @Option(help: "The file for the record of what was processed.") package var record: String
@@ -24,7 +24,7 @@ package struct CutTraffic: ParsableArguments, Sendable {
         return heartbeat
     }
 
-    /// Says on standard error what must not happen, like a peer that breaks the rules.
+    /// Writes errors to standard error, such as a peer that breaks the rules.
     package static func logger(_ name: String) -> Logger {
         Logger(label: name) { label in
             var handler = StreamLogHandler.standardError(label: label)
@@ -35,7 +35,7 @@ package struct CutTraffic: ParsableArguments, Sendable {
 }
 
 extension CutRecord.Entry {
-    /// What came as a message of a flow.
+    /// A received message of a flow.
     package init(_ flow: CutFlow, _ message: Sample_Chat_V1_ChatMessage) {
         // A call and its reply have the same content.
         let sent = flow == .replies ? .calls : flow

@@ -1,7 +1,7 @@
 package import FaultSupport
 
 extension Spoil {
-    /// The entries that are made of one.
+    /// The entries that replace one entry.
     package func entries(for entry: CutRecord.Entry, of messageCount: Int) -> [CutRecord.Entry] {
         guard entry.flow == .reports else { return [entry] }
         let victim = max(CutFlow.reports.count(of: messageCount) / 2, 1)

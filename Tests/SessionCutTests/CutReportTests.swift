@@ -5,7 +5,7 @@ import Testing
 
 @testable import SessionCutProof
 
-/// What a run says went wrong, besides messages.
+/// The failures of a run other than those of messages.
 @Suite(.timeLimit(.minutes(5))) struct CutReportTests {
     private static let tooMany = CutReport.openingByteCount + 1
 
@@ -20,7 +20,7 @@ import Testing
     @Test func aSessionThatDoesNotGoOnIsFound() {
         let cut = [FaultEvent(.accepted), .cut("reset", after: CutReportTests.tooMany), FaultEvent(.accepted)]
         #expect(findings(client: [.opened("a new session")], relay: cut) == ["No session went on after a cut."])
-        // It was cut before it had begun.
+        // The connection was cut before the session began.
         let early = [FaultEvent(.accepted), .cut("reset", after: 20), FaultEvent(.accepted)]
         #expect(findings(client: [.opened("a new session")], relay: early).isEmpty)
     }
@@ -30,7 +30,7 @@ import Testing
         #expect(findings(client: client, relay: []) == ["There were 2 sessions."])
     }
 
-    /// One that cannot begin its record.
+    /// A program that cannot begin its record.
     @Test(arguments: ["client", "server"]) func aProgramThatFailsEarlyIsReported(name: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "session-cuts-\(UUID().uuidString)")
         let obstacle = folder.appending(path: "\(name).record")

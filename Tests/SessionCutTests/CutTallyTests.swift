@@ -1,7 +1,7 @@
 import SessionCutSupport
 import Testing
 
-/// What two records say of the messages that were sent.
+/// The check of two records of sent messages.
 @Suite struct CutTallyTests {
     private static let messageCount = 160
 
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: CutFlow.allCases) func oneComesTwice(_ flow: CutFlow) {
-        // At once, and much later.
+        // Directly after, and much later.
         for distance in [1, 5] {
             let tally = tally(changing: flow) { $0.insert($0[2], at: 2 + distance) }
             #expect(tally.doubled == 1 && tally.lost == 0 && tally.reordered == 0 && tally.damaged == 0)
@@ -71,7 +71,7 @@ import Testing
         #expect(CutTally(of: CutTallyTests.messageCount, server: server + [nil], client: client).damaged == 1)
     }
 
-    /// Entries of the other flows stand between.
+    /// Entries of the other flows are in between.
     private func tally(changing flow: CutFlow, _ change: (inout [CutRecord.Entry]) -> Void) -> CutTally {
         func changed(_ entries: [CutRecord.Entry?]) -> [CutRecord.Entry?] {
             var own = entries.compactMap { $0 }.filter { $0.flow == flow }
@@ -85,7 +85,7 @@ import Testing
         )
     }
 
-    /// What all flows have in common is mixed.
+    /// The entries of all flows are mixed.
     private static func entries(ofServer isServer: Bool) -> [CutRecord.Entry?] {
         let flows = CutFlow.allCases.filter { $0.isHandledByServer == isServer }
         return (1...messageCount).flatMap { number in

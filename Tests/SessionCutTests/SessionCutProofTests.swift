@@ -4,7 +4,7 @@ import LifelineTestSupport
 import SessionCutSupport
 import Testing
 
-/// What `scripts/session-cuts` runs. It takes long with many cuts: there are a few here.
+/// Runs the program of `scripts/session-cuts`, with only a few cuts, because many take long.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct SessionCutProofTests {
     @Test func nothingIsLostDoubledOrReordered() async throws {
         let outcome = try await outcome(["--seed", "7"])

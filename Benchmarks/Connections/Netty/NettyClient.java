@@ -20,7 +20,7 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * A client with Netty's varint32 codec, which flushes when a read is complete ("netty") or every message
- * ("netty-flush-each"). Its commands are those of connection-peer: see PeerCommand.
+ * ("netty-flush-each"). It has the commands of connection-peer: see PeerCommand.
  */
 public final class NettyClient {
     public static void main(String[] arguments) {
@@ -29,7 +29,7 @@ public final class NettyClient {
             System.exit(0);
         } catch (Exception failure) {
             failure.printStackTrace();
-            // Threads of Netty's would go on.
+            // Netty's threads would keep the process running.
             System.exit(1);
         }
     }
@@ -97,13 +97,13 @@ public final class NettyClient {
                 .channel();
     }
 
-    /** Sends one way when nothing is to be in flight. */
+    /** Sends one way if nothing may be in flight. */
     private String run(String size, int inFlight, String milliseconds, String messages) throws Exception {
         CompletableFuture<String> done = new CompletableFuture<>();
         Sending handler = channel.pipeline().get(Sending.class);
         ByteBuf payload = Unpooled.directBuffer();
         for (int i = 0; i < Integer.parseInt(size); i++) {
-            // No two parts are alike, so that one in the place of another is seen.
+            // No two parts are equal, so that a swapped part is detected.
             payload.writeByte(i ^ i >> 8);
         }
         long limit = Long.parseLong(milliseconds) * 1_000_000;
@@ -154,7 +154,7 @@ public final class NettyClient {
         }
 
         private boolean isOver() {
-            // At least one is sent: else there is nothing to divide by.
+            // At least one is sent, because the count is a divisor.
             if (sent == 0) {
                 return false;
             }
@@ -200,7 +200,7 @@ public final class NettyClient {
 
         @Override
         protected void channelRead0(ChannelHandlerContext context, ByteBuf message) {
-            // One echo in 64 is compared: too few to be seen in times.
+            // One echo in 64 is compared, too few to affect the times.
             if (received++ % 64 == 0 && !message.equals(isOneWay ? Unpooled.EMPTY_BUFFER : payload)) {
                 throw new IllegalStateException("What came back is not what was sent.");
             }

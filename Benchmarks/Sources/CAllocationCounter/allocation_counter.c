@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <stdatomic.h>
 
-// What glibc's own functions are called too: asking dlsym for them would call malloc before there is one.
+// The internal names of glibc's functions: looking them up with dlsym would call malloc before it exists.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);
@@ -26,7 +26,7 @@ static void count(void) {
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
 }
 
-// C++'s operator new and Swift's swift_allocObject come down to these.
+// C++'s operator new and Swift's swift_allocObject call these.
 
 void *malloc(size_t size) {
     count();

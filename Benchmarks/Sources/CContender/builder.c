@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-// libprotobuf-c's structs point at what may be changed; serializing does not.
+// libprotobuf-c's structs have non-const pointers, but serializing changes nothing.
 static char *text(struct plain_text text) {
     return (char *)text.bytes;
 }

@@ -4,8 +4,8 @@
 #include "benchmark/chat.pb-c.h"
 #include "plain_messages.h"
 
-// What an envelope consists of. A program that uses libprotobuf-c keeps such structs where it likes, and points them at
-// strings that it has already: only serializing copies.
+// The parts of an envelope. A program that uses libprotobuf-c keeps such structs anywhere, and points them at existing
+// strings: only serializing copies.
 struct envelope_parts {
     CBenchmark__Envelope envelope;
     CBenchmark__ChatMessage chat;

@@ -12,7 +12,7 @@ struct prepared {
     ProtobufCMessage **messages;  // parsed, to be serialized
     ProtobufCMessage **kept;
     uint8_t *output;              // room for the largest message
-    // What messages are built from.
+    // The content from which messages are built.
     struct envelope_parts *parts;
     CBenchmark__Envelope **items;
     CBenchmark__SyncBatch batch;
@@ -89,7 +89,7 @@ static uint64_t parse_read_all(void *pointer) {
     return sum;
 }
 
-// Asks for the size first, as a program must that has no bound of its own.
+// Computes the size first, as a program without an upper bound has to.
 static struct plain_text pack(const struct prepared *prepared, const ProtobufCMessage *message) {
     size_t size = protobuf_c_message_get_packed_size(message);
     protobuf_c_message_pack(message, prepared->output);

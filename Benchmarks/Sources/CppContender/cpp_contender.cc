@@ -17,7 +17,7 @@ using google::protobuf::Arena;
 
 namespace {
 
-// A workload made ready, whichever its message type is.
+// A prepared workload of any message type.
 class Workload {
   public:
     virtual ~Workload() = default;

@@ -1,4 +1,4 @@
-/// Contenders do not do the same work: what they would be measured on is not comparable.
+/// Contenders do different work, so their measurements would not be comparable.
 struct Disagreement: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

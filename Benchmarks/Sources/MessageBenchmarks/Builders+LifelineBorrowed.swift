@@ -1,6 +1,6 @@
 internal import LifelineMessages
 
-// As in Builders+Lifeline.swift, but elements of repeated fields are made where they stay, with `append { }`.
+// Like Builders+Lifeline.swift, but elements of repeated fields are built in place, with `append { }`.
 
 extension Benchmark_Envelope {
     init(inPlace plain: PlainEnvelope) {

@@ -1,8 +1,8 @@
 internal import LifelineMessages
 
 extension Contender {
-    /// Lifeline without copies for the program: closures borrow strings and bytes where they lie, and the serialized
-    /// message too; elements are built in place. What is not here is the same as for `lifeline`.
+    /// Lifeline without copies for the program: closures borrow strings, bytes and the serialized message in place, and
+    /// elements are built in place. Everything else is the same as for `lifeline`.
     static func lifelineBorrowed(_ workload: Workload) throws -> Contender {
         switch workload.content {
         case .envelopes(let plain): try lifelineBorrowed(Benchmark_Envelope.self, plain, workload.encoded)
@@ -33,7 +33,7 @@ extension Contender {
     }
 }
 
-/// A type of messages that are read and built without copies.
+/// A message type that is read and built without copies.
 protocol BorrowingMessage {
     associatedtype Plain
     init(inPlace plain: Plain)

@@ -3,7 +3,7 @@ internal import LifelineMessages
 internal import LifelineReflection
 
 extension Contender {
-    /// Lifeline's messages by a descriptor that was read at run time.
+    /// Lifeline's messages with a descriptor that was read at run time.
     static func lifelineDynamic(_ workload: Workload) throws -> Contender {
         let (linked, name) =
             switch workload.content {

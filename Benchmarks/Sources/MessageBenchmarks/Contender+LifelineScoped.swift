@@ -1,7 +1,7 @@
 internal import LifelineMessages
 
 extension Contender {
-    /// Lifeline where no message is kept: a closure reads each, and the next one has its memory. What is not here is
+    /// Lifeline without keeping messages: a closure reads each, and the next one reuses its memory. Everything else is
     /// the same as for `lifeline`.
     static func lifelineScoped(_ workload: Workload) throws -> Contender {
         switch workload.content {
@@ -15,11 +15,11 @@ extension Contender {
         _ encoded: [[UInt8]]
     ) throws -> Contender {
         let inputs = Inputs(encoded)
-        // Through a pointer, each use is as fast as that of a local variable: of one that closures share, Swift checks
-        // each use.
+        // With a pointer, each use is as fast as that of a local variable. Swift checks each use of a variable that
+        // closures share.
         let decoder = UnsafeMutablePointer<ScopedDecoder>.allocate(capacity: 1)
         decoder.initialize(to: ScopedDecoder())
-        // The first messages show how much memory is needed.
+        // The first messages determine how much memory is needed.
         for bytes in encoded + encoded { _ = try decoder.pointee.withMessage(serializedBytes: bytes, \Message.number) }
         let serialized = { index in
             try decoder.pointee.withMessage(Message.self, serializedBytes: encoded[index]) { try $0.serializedBytes() }

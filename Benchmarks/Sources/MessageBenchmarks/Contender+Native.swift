@@ -1,7 +1,7 @@
 internal import NativeContender
 
 extension Contender {
-    /// A library that is not written in Swift. It serializes into memory that it uses again for each message.
+    /// A library in another language. It serializes into memory that it reuses for each message.
     static func native(_ name: String, _ contender: native_contender, _ workload: Workload) -> Contender {
         var description = workload.nativeDescription()
         let prepared = contender.prepare(&description)

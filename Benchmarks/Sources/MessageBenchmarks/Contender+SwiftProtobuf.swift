@@ -1,7 +1,7 @@
 internal import Foundation
 internal import SwiftProtobuf
 
-// `run` makes a copy of this file for Lifeline with swift-protobuf's API, and of those of builders and readers.
+// `run` copies this file, and those of builders and readers, for Lifeline with swift-protobuf's API.
 extension Contender {
     /// Apple's library.
     static func swiftProtobuf(_ workload: Workload) throws -> Contender {

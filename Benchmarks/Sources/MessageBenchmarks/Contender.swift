@@ -1,7 +1,7 @@
 internal import CContender
 internal import CppContender
 
-/// What is timed.
+/// The timed operations.
 enum Case: String, CaseIterable {
     case parse
     case parseRead3 = "parse-read-3"
@@ -12,30 +12,30 @@ enum Case: String, CaseIterable {
     case jsonPrint = "json-print"
 }
 
-/// A library, ready to be measured on one workload.
+/// A library that is prepared for one workload.
 struct Contender {
-    /// Goes through all messages of the workload once. It returns a sum that is the same each time, so that no compiler
-    /// can leave anything out; the sums of what is read are the same for all contenders.
+    /// Processes all messages of the workload once. Returns a sum that is the same each time, so that no compiler can
+    /// omit work. The sums of read values are the same for all contenders.
     typealias Pass = () throws -> UInt64
 
     let name: String
     var passes: [Case: Pass]
 
-    /// What `serialize` and `buildSerialize` make of the message at an index.
+    /// The results of `serialize` and `buildSerialize` for the message at an index.
     var serialized: (Int) throws -> [UInt8]
     var built: (Int) throws -> [UInt8]
-    /// What `jsonPrint` makes of it, and the encoding of what `jsonParse` does. Nil where there is no JSON.
+    /// The result of `jsonPrint`, and the encoding of the result of `jsonParse`. Nil without JSON.
     var printed: ((Int) throws -> [UInt8])?
     var parsedJSON: ((Int) throws -> [UInt8])?
 
-    /// Nil where it is the same as for another contender.
+    /// Nil if it is the same as for another contender.
     var memory: Memory?
 
     /// Parses all messages and keeps them until `release`.
     struct Memory {
         var keep: () throws -> Void
         var release: () -> Void
-        /// Bytes of what a program keeps of a message itself. `keep` puts them where there is room already.
+        /// The bytes that a program keeps for a message outside of the heap. `keep` puts them into existing room.
         var handleSize: Int
     }
 }
@@ -47,7 +47,7 @@ extension Contender {
         "libprotobuf-c", "libprotobuf",
     ]
 
-    /// All of them. The first one is what the others are compared with.
+    /// All contenders. The first one is the reference for the others.
     static func all(on workload: Workload) throws -> [Contender] {
         [
             try .lifeline(workload),
@@ -62,14 +62,14 @@ extension Contender {
     }
 }
 
-/// A type of messages of one of the Swift libraries.
+/// A message type of one of the Swift libraries.
 protocol BenchmarkMessage {
     associatedtype Plain
 
     /// Builds the message field by field.
     init(_ plain: Plain)
 
-    /// A number in the message itself: read after parsing, so that no compiler can leave that out.
+    /// A number in the message, read after parsing, so that no compiler can omit the parsing.
     var number: UInt64 { get }
 
     /// Sums of the fields that `Case.parseRead3` and `Case.parseReadAll` read.
@@ -77,7 +77,7 @@ protocol BenchmarkMessage {
     var allFields: UInt64 { get }
 }
 
-/// Messages that are kept, in an array that has its room before anything is measured.
+/// Kept messages, in an array that has its capacity before measuring.
 final class KeptMessages<Message> {
     private var messages: [Message] = []
 
@@ -87,7 +87,7 @@ final class KeptMessages<Message> {
     func release() { messages.removeAll(keepingCapacity: true) }
 }
 
-// What is read of a string or of bytes: its length and its first byte, so that it has to be there.
+// The values that are read from a string or bytes: the length and the first byte, so that it has to exist.
 
 @inline(__always) func read(_ text: String) -> UInt64 {
     UInt64(text.utf8.count) &+ UInt64(text.utf8.first ?? 0)

@@ -1,16 +1,16 @@
 internal import Glibc
 
-/// Times many cases in turns, so that whatever else the machine does falls on all of them alike.
+/// Times many cases in turns, so that other work on the machine disturbs all of them equally.
 struct Harness {
-    /// How often each case has its turn.
+    /// The number of turns of each case.
     var rounds: Int
-    /// How long a turn takes, in nanoseconds.
+    /// The duration of a turn in nanoseconds.
     var turn: Double
 
     static let thorough = Harness(rounds: 11, turn: 8e6)
     static let quick = Harness(rounds: 3, turn: 1e6)
 
-    /// What a case measures, and its name.
+    /// The measured function and the name of a case.
     struct Entry<Name> {
         let name: Name
         let pass: () throws -> UInt64
@@ -29,7 +29,7 @@ struct Harness {
         return zip(entries, times).map { ($0.name, $1.sorted()[rounds / 2]) }
     }
 
-    /// How many passes fill a turn. Finding out warms caches and branch predictors up.
+    /// The number of passes in a turn. Finding it also warms up caches and branch predictors.
     private func passesPerTurn(of pass: () throws -> UInt64) throws -> Int {
         var count = 1
         while true {

@@ -1,6 +1,6 @@
-/// What a pass goes through, handed out without counting references: that would be measured too.
+/// The inputs of a pass, passed without counting references, which would be measured, too.
 final class Inputs<Value> {
-    // A constant of an object that is known to live can be borrowed, which an element of an array can not.
+    // A constant of an object with a known lifetime can be borrowed; an element of an array cannot.
     private final class Box {
         let value: Value
         init(_ value: Value) { self.value = value }

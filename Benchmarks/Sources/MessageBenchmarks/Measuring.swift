@@ -12,7 +12,7 @@ func measureTime(_ harness: Harness) throws -> Results {
         let contenders = try Contender.all(on: workload)
         try checkAgreement(of: contenders, on: workload)
         for measured in Case.allCases {
-            // Contenders of one case stand beside each other, so that they have their turns at about the same time.
+            // Contenders of one case are adjacent, so that they have their turns at about the same time.
             for contender in contenders {
                 guard let pass = contender.passes[measured] else { continue }
                 let name = Name(case: measured, workload: workload, contender: contender.name)
@@ -33,7 +33,7 @@ func measureTime(_ harness: Harness) throws -> Results {
     return results
 }
 
-/// Measures the memory that parsed messages take, and how many allocations parsing makes.
+/// Measures the memory of parsed messages, and the number of allocations for parsing.
 func measureMemory() throws -> Results {
     let meter = try MemoryMeter()
     let workloads = try Workload.all().map { (workload: $0, contenders: try Contender.all(on: $0)) }
@@ -41,7 +41,7 @@ func measureMemory() throws -> Results {
     for (workload, contenders) in workloads {
         let heap = try contenders.compactMap { contender in
             try contender.memory.map { memory in
-                // The first messages of a type cost some memory once.
+                // The first messages of a type have a one-time memory cost.
                 try memory.keep()
                 memory.release()
                 defer { memory.release() }

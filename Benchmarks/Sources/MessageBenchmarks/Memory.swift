@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Counts what parsing takes from malloc. It needs the AllocationCounter library, loaded with LD_PRELOAD.
+/// Counts the memory that parsing takes from malloc. It needs the AllocationCounter library, loaded with LD_PRELOAD.
 struct MemoryMeter {
     private let allocationCount: @convention(c) () -> UInt64
     private let heapInUse: @convention(c) () -> Int
@@ -10,17 +10,18 @@ struct MemoryMeter {
     }
 
     init() throws(Unusable) {
-        // The counter is not linked, lest it slow the timed passes down: look for it among what is loaded.
+        // The counter is not linked, because it would slow down the timed passes. It is looked up among the loaded
+        // libraries.
         guard
             let count = dlsym(nil, "allocation_counter_value"),
             let bytes = dlsym(nil, "allocation_counter_heap_bytes")
         else {
             throw Unusable(description: "The AllocationCounter library is not loaded: use Benchmarks/run")
         }
-        // As allocation_counter.h declares them.
+        // The declarations of allocation_counter.h.
         allocationCount = unsafeBitCast(count, to: (@convention(c) () -> UInt64).self)
         heapInUse = unsafeBitCast(bytes, to: (@convention(c) () -> Int).self)
-        // Swift's own allocations have to be among what is counted.
+        // Swift's own allocations have to be counted.
         let boxes = 100
         let counted = allocations { for _ in 0..<boxes { withExtendedLifetime(Box()) {} } }
         guard counted == boxes else {
@@ -28,14 +29,14 @@ struct MemoryMeter {
         }
     }
 
-    /// Calls of malloc and the like in `body`.
+    /// Calls of malloc and similar functions in `body`.
     func allocations(_ body: () throws -> Void) rethrows -> Int {
         let start = allocationCount()
         try body()
         return Int(allocationCount() - start)
     }
 
-    /// Bytes of heap that `body` takes and keeps, with what malloc adds to each allocation.
+    /// Bytes of heap that `body` takes and keeps, including malloc's overhead for each allocation.
     func heapBytes(_ body: () throws -> Void) rethrows -> Int {
         let start = heapInUse()
         try body()
@@ -43,7 +44,7 @@ struct MemoryMeter {
     }
 }
 
-/// Not inlined away: its allocation is what the meter is checked with.
+/// Not inlined, because the meter is checked with its allocation.
 private final class Box {
     var value = 0
     @inline(never) @_optimize(none) init() {}

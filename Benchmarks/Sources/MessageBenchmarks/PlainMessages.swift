@@ -1,7 +1,7 @@
 internal import Foundation
 
-// The content of messages in plain Swift: what a program has before it builds messages. These are classes with
-// constants, so that handing them around costs next to nothing beside building.
+// The content of messages in plain Swift, as a program has it before it builds messages. These are classes with
+// constants, so that passing them costs almost nothing compared with building.
 
 final class PlainUser {
     let id: UInt64
@@ -151,7 +151,7 @@ final class PlainBatch {
     }
 }
 
-/// Bytes as each library takes them, so that no contender pays for a conversion.
+/// Bytes in each library's type, so that no contender pays for a conversion.
 struct PlainBytes {
     let array: [UInt8]
     let data: Data

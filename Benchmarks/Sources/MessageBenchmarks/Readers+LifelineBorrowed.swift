@@ -1,7 +1,7 @@
 internal import LifelineMessages
 
-// The readers of the other two files again, but no string is made and nothing is copied: closures borrow spans of the
-// message's own memory.
+// The same readers as in the other two files, but without making strings or copies: closures borrow spans of the
+// message's memory.
 
 @inline(__always) private func read(_ text: UTF8Span) -> UInt64 { read(text.span) }
 

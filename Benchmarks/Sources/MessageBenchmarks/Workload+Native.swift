@@ -1,6 +1,6 @@
 internal import NativeContender
 
-// A workload as structs of C. They are never freed: they are prepared once, and used until the process ends.
+// A workload as C structs. They are prepared once, used until the process ends, and never freed.
 
 extension Workload {
     func nativeDescription() -> native_workload {
@@ -81,7 +81,7 @@ extension plain_user {
 extension plain_text {
     fileprivate init(_ text: String) { self.init([UInt8](text.utf8)) }
 
-    /// With a NUL behind it, which does not count.
+    /// With a final NUL, which does not count.
     fileprivate init(_ bytes: [UInt8]) {
         self.init(bytes: kept(bytes.map { CChar(bitPattern: $0) } + [0]), count: bytes.count)
     }

@@ -4,7 +4,7 @@ internal import SwiftProtobuf
 extension Workload.Content {
     /// The messages that the contenders parse, encoded.
     func encodedBySwiftProtobuf() throws -> [[UInt8]] {
-        // The order of a map's entries would else change from run to run.
+        // Otherwise the order of a map's entries would change from run to run.
         var options = BinaryEncodingOptions()
         options.useDeterministicOrdering = true
         return switch self {
@@ -32,7 +32,7 @@ extension Workload.Content {
         }
     }
 
-    /// Whether two encodings of a message say the same. They may say it in different orders.
+    /// Whether two encodings have the same content, perhaps in a different order.
     func areSameMessage(_ left: [UInt8], _ right: [UInt8]) throws -> Bool {
         switch self {
         case .envelopes:

@@ -1,10 +1,10 @@
-/// Messages of one kind that every contender is measured on.
+/// Messages of one kind for all contenders.
 struct Workload {
     let name: String
     let content: Content
     /// Each message of `content`, encoded.
     let encoded: [[UInt8]]
-    /// The same as JSON.
+    /// Each message as JSON.
     let json: [[UInt8]]
 
     enum Content {
@@ -28,11 +28,11 @@ extension Workload {
     static func all() throws -> [Workload] {
         var generator = WorkloadGenerator()
         return [
-            // The shortest message that says something: what a call costs at least.
+            // The shortest useful message: the minimum cost of a call.
             try Workload(name: "ack", content: .envelopes([generator.ack(1)])),
             // A message with every field set.
             try Workload(name: "chat", content: .envelopes([generator.chat(1, varied: false)])),
-            // A conversation: branch predictors cannot learn one message by heart.
+            // A conversation, so that branch predictors cannot learn a single message.
             try Workload(name: "mix", content: .envelopes(generator.mix(count: 256))),
             // Many messages, and 64 KiB of bytes, in one.
             try Workload(name: "batch", content: .batches([generator.batch(itemCount: 80, snapshotSize: 65_536)])),

@@ -1,6 +1,6 @@
 /// Makes the content of messages, the same in every run.
 struct WorkloadGenerator {
-    // Any other would do as well; with this one, a frame of the mix has 300 bytes on average.
+    // An arbitrary seed. With this one, a frame of the mix has 300 bytes on average.
     private var random = SplitMix64(state: 11)
 
     mutating func ack(_ index: UInt64) -> PlainEnvelope {
@@ -8,12 +8,12 @@ struct WorkloadGenerator {
         return envelope(index, .ack(ack))
     }
 
-    /// A message with all fields set, or, `varied`, with those that a message of a conversation happens to have.
+    /// A message with all fields set, or, if `varied`, with a random selection of fields.
     mutating func chat(_ index: UInt64, varied: Bool) -> PlainEnvelope {
         envelope(index, .chat(varied ? variedMessage(index) : fullMessage(index)))
     }
 
-    /// What passes over a connection: seven in ten are messages, two acknowledgements, one a ping.
+    /// The frames of a connection: seven in ten are messages, two acknowledgements, one a ping.
     mutating func mix(count: UInt64) -> [PlainEnvelope] {
         (0..<count).map { index in
             switch random.below(10) {
@@ -115,7 +115,7 @@ extension WorkloadGenerator {
         PlainBytes((0..<count).map { _ in UInt8(truncatingIfNeeded: random.next() >> 32) })
     }
 
-    /// Digits and capitals, as identifiers have them.
+    /// Digits and capital letters, as in identifiers.
     private mutating func identifier(_ length: Int) -> String {
         let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".unicodeScalars)
         var identifier = ""
@@ -123,7 +123,7 @@ extension WorkloadGenerator {
         return asReceived(identifier)
     }
 
-    /// Words of at least `byteCount` bytes in all. Where it `isInternational`, three in ten are not ASCII.
+    /// Words of at least `byteCount` bytes in all. If `isInternational`, three in ten are not ASCII.
     private mutating func text(byteCount: Int, isInternational: Bool) -> String {
         let english = [
             "the", "train", "leaves", "at", "nine", "so", "bring", "your", "notes", "and", "a", "cup", "of", "coffee",
@@ -138,7 +138,7 @@ extension WorkloadGenerator {
         return asReceived(text)
     }
 
-    /// As programs have text: a String that grew keeps the room to grow on, and short ones are then not kept in line.
+    /// As in programs: a String that has grown keeps spare capacity, and short ones are then not stored inline.
     private func asReceived(_ text: String) -> String { String(decoding: Array(text.utf8), as: UTF8.self) }
 }
 

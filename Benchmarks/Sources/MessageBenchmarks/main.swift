@@ -1,8 +1,8 @@
 internal import BenchmarkReport
 internal import Foundation
 
-// Benchmarks/run calls this program: once to measure time, once to measure memory with an allocator that counts, and
-// once to report what both found.
+// Benchmarks/run calls this program: once to measure time, once to measure memory with a counting allocator, and once
+// to report both.
 
 let usage = """
     usage: message-benchmarks time [--quick] >FILE

@@ -1,5 +1,5 @@
-// The page: what the user does goes to the room, and what comes from it into the log. Text of others only ever becomes
-// text nodes.
+// The page: the user's actions go to the room, and the room's messages go to the log. Text of others only becomes text
+// nodes.
 import { date } from "./chat-messages.js";
 import { ChatRoom } from "./room.js";
 
@@ -32,7 +32,7 @@ joining.addEventListener("submit", (event) => {
       onMessage: showMessage,
       onGap: () => appendNotice("Some messages are missing here."),
       onRefused: (key, words) => {
-        // What was said into a room that lets nobody in stays where it is.
+        // Messages to a room that refuses the page stay in the form.
         document.getElementById(`unsent-${key}`)?.remove();
         showError(words);
       },
@@ -64,10 +64,10 @@ leave.addEventListener("click", () => {
 });
 
 addEventListener("online", () => chat?.reconnect());
-// Or the server would keep the session, and a place in the room, for two minutes.
+// Otherwise the server would keep the session, and its membership of the room, for two minutes.
 addEventListener("pagehide", ({ persisted }) => { if (!persisted) chat?.close(); });
 
-// What is shown
+// Display
 
 function showState({ state: value, url, delay, message }) {
   state.dataset.state = value;
@@ -115,7 +115,7 @@ function appendNotice(words) {
   append(element("p", "notice", words));
 }
 
-/** Whether the log shows the newest entry: it does, unless the user has scrolled up to read. */
+/** Whether the log follows the newest entry: yes, unless the user has scrolled up to read. */
 let followsEnd = true;
 const scroller = log.parentElement;
 scroller.addEventListener("scroll", () => {

@@ -1,4 +1,5 @@
-// What this page needs of protos/chat_room.proto and of Protos/lifeline/fleet/v1/fleet.proto. Other fields are skipped.
+// The parts of protos/chat_room.proto and Protos/lifeline/fleet/v1/fleet.proto that this page needs. Other fields are
+// skipped.
 import { MessageType } from "./lifeline-session.js";
 
 /** google.protobuf.Timestamp */
@@ -19,8 +20,8 @@ export const JoinRequest = new MessageType({ group: [1, "string"], after: [2, Po
 export const JoinReply = new MessageType({ position: [1, Position], recovered: [2, "bool"] });
 
 /**
- * What the metadata of a push says of the group that it was pushed to: the group's name, the message's position, and
- * whether messages in front of it are lost. Null for what is no such mark.
+ * The group's entry in the metadata of a push: the group's name, the message's position, and whether messages before it
+ * are lost. Null if it is malformed.
  */
 export function groupMark(metadata) {
   const parts = /^([0-9a-f]{1,16})-([0-9]{1,20})((?:\+[a-z]+)*) (.+)$/s.exec(metadata.get("lifeline-group") ?? "");
@@ -32,7 +33,7 @@ export function groupMark(metadata) {
   };
 }
 
-/** A Timestamp as a Date; null when there is none, or it is beyond what a Date can say (270,000 years). */
+/** A Timestamp as a Date; null if there is none, or if it is beyond the range of a Date (270,000 years). */
 export function date(timestamp) {
   if (!timestamp) return null;
   const date = new Date(Number(timestamp.seconds) * 1000 + timestamp.nanos / 1_000_000);

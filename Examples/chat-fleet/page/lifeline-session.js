@@ -1,14 +1,14 @@
 // Sessions of Lifeline over WebSocket, the client's side, in one file without dependencies: for browsers, and for Node.
-// docs/session-protocol.md says what stands on the wire; names here are those of that document.
+// docs/session-protocol.md defines the wire format; names here are those of that document.
 //
 // It has: opening and resuming, acknowledgements, windows and credit, methods, pushes both ways, unary calls with
 // timeouts and cancelling, pings, goodbyes, and reconnecting to one of several servers.
 // It leaves out: streams, durable messages, messages that expire or are sent at most once. A server's requests are
-// refused (UNIMPLEMENTED), and its unplaced pushes are taken.
+// refused (UNIMPLEMENTED), and its unplaced pushes are accepted.
 //
 // How to write a peer in your language
 //
-// Read the file from top to bottom; each part is of use without the parts below it, and can be tested alone:
+// Read the file from top to bottom. Each part works without the parts below it, and can be tested alone:
 //
 //   1. Fields         numbers, texts and messages in protobuf's wire format. With a protobuf library: not needed.
 //   2. Frames         the messages of the protocol, and frames in a stream of bytes that is cut anywhere.
@@ -17,16 +17,16 @@
 //                     effects come out. So its tests need no network, and can cut it anywhere.
 //   5. Session        runs the machine on a WebSocket and timers, and has promises for those who use it.
 //
-// Over WebSocket, binary messages carry the stream of delimited frames; where one ends says nothing. No subprotocol is
-// named. Over TCP it is the same stream.
+// Over WebSocket, binary messages carry the stream of delimited frames; message boundaries mean nothing. No subprotocol
+// is named. Over TCP the stream is the same.
 //
-// What the server sends is bounded before it is kept: frames by MAXIMUM_FRAME, messages that wait for their handlers by
+// Data from the server is bounded before it is kept: frames by MAXIMUM_FRAME, messages that wait for their handlers by
 // TERMS, answers to requests and pings by MAXIMUM_URGENT and MAXIMUM_BUFFERED, text and metadata by the limits of the
 // document.
 
 // 1. Fields ---------------------------------------------------------------------------------------------------------
 
-/** What came is not what it should be. The message has nothing of the input in it. */
+/** The input is malformed. The error message contains nothing of the input. */
 export class WireError extends Error {
   name = "WireError";
 }
@@ -64,12 +64,12 @@ export function concatenate(parts) {
   return whole;
 }
 
-/** A field whose content stands behind its length. */
+/** A field whose content follows its length. */
 function delimitedField(number, content) {
   return concatenate([varint(number * 8 + DELIMITED), varint(content.length), content]);
 }
 
-/** Reads what stands in a message. */
+/** Reads the contents of a message. */
 export class Reader {
   #bytes;
   #position = 0;
@@ -89,7 +89,7 @@ export class Reader {
     return [Math.floor(tag / 8), tag % 8];
   }
 
-  /** A varint as a Number. What a Number cannot hold is infinite. */
+  /** A varint as a Number. A value that a Number cannot hold is infinite. */
   number() {
     let value = 0;
     for (let count = 0, factor = 1; count < 10; count++, factor *= 128) {
@@ -137,7 +137,7 @@ export class Reader {
       case FIXED64: this.#take(8); break;
       case DELIMITED: this.bytes(); break;
       case FIXED32: this.#take(4); break;
-      // Groups too: nobody sends them, and a receiver may refuse them.
+      // Groups, too: they must not be sent, and a receiver may refuse them.
       default: throw new WireError("it has a field of no known kind");
     }
   }
@@ -155,12 +155,13 @@ export class Reader {
   }
 }
 
-/** The types that fields may have, beside messages. An absent field has its `initial` value, which is not written. */
+/** The types that fields may have, in addition to messages. An absent field has its `initial` value, which is not
+ *  written. */
 const types = {
   string: { wireType: DELIMITED, initial: "", read: (r) => r.string(), write: (v) => utf8.encode(v) },
   bytes: { wireType: DELIMITED, initial: EMPTY, read: (r) => r.bytes(), write: (v) => v },
   bool: { wireType: VARINT, initial: false, read: (r) => r.number() !== 0, write: (v) => varint(v ? 1 : 0) },
-  // Of a number that came with more bits, the lower 32 hold.
+  // The lower 32 bits of a longer number count.
   uint32: {
     wireType: VARINT, initial: 0,
     read: (r) => Number(BigInt.asUintN(32, r.bigint())),
@@ -185,7 +186,7 @@ const types = {
       return bytes;
     },
   },
-  // uint64 as a Number: for counts and sizes that are smaller than 2^53, or else as good as infinite.
+  // uint64 as a Number: for counts and sizes below 2^53. Larger ones are as good as infinite.
   count: {
     wireType: VARINT, initial: 0, read: (r) => r.number(),
     write: (v) => varint(integer(v, 0, Number.MAX_SAFE_INTEGER)),
@@ -229,7 +230,7 @@ export class MessageType {
       [name, isMap ? new Map() : isRepeated ? [] : initial]));
   }
 
-  /** Messages stand in one another as deep as their tables say, whatever comes. */
+  /** The tables limit the nesting of messages, whatever the input is. */
   #decode(bytes, message) {
     const reader = new Reader(bytes);
     while (!reader.isAtEnd) {
@@ -240,7 +241,7 @@ export class MessageType {
           const { key, value } = MapEntry.decode(reader.bytes());
           message[field.name].set(key, value);
         } else if (field.message) {
-          // A message that comes in parts is the parts merged; each part of a repeated one is one.
+          // A message in several parts is merged. For a repeated field, each part is an element.
           const part = (field.isRepeated ? null : message[field.name]) ?? field.message.#initial();
           const whole = field.message.#decode(reader.bytes(), part);
           if (field.isRepeated) message[field.name].push(whole); else message[field.name] = whole;
@@ -276,7 +277,7 @@ export class MessageType {
           parts.push(delimitedField(field.number, concatenate(value.map(field.write))));
         }
       } else {
-        // Empty bytes are not the same object as their initial value.
+        // Empty bytes may be another object than the initial value.
         const isInitial = value === field.initial || (!field.message && value.length === 0);
         if (!isInitial) parts.push(MessageType.#field(field, value));
       }
@@ -316,7 +317,7 @@ const Terms = new MessageType({
 });
 const Status = { status: [2, "uint32"], message: [3, "string"] };
 
-/** What stands in each kind of frame, as far as this peer writes or reads it. */
+/** The contents of each kind of frame that this peer writes or reads. */
 export const Content = Object.freeze({
   hello: new MessageType({
     minimumVersion: [1, "uint32"], maximumVersion: [2, "uint32"], sessionID: [3, "bytes"], token: [4, "bytes"],
@@ -333,11 +334,11 @@ export const Content = Object.freeze({
     method: [1, "uint32"], request: [2, "uint32"], response: [3, "uint32"], bytes: [4, "count"],
   }),
   push: new MessageType({ method: [1, "uint32"], metadata: [2, "map"], payload: [3, "bytes"] }),
-  // Without its timeout, which stands in front: see `requestContent`.
+  // Without its timeout, which comes first: see `requestContent`.
   request: new MessageType({
     serial: [2, "uint32"], method: [3, "uint32"], partsFollow: [4, "bool"], metadata: [5, "map"], payload: [6, "bytes"],
   }),
-  // A server's request, of which only the refusal needs something.
+  // A server's request: only the fields that a refusal needs.
   incomingRequest: new MessageType({
     serial: [2, "uint32"], method: [3, "uint32"], partsFollow: [4, "bool"], payload: [6, "bytes"],
   }),
@@ -346,12 +347,12 @@ export const Content = Object.freeze({
   serial: new MessageType({ serial: [1, "uint32"] }),
 });
 
-/** A frame without the length in front. */
+/** A frame without its length prefix. */
 export function encodeFrame(kind, content = EMPTY) {
   return delimitedField(kind, content);
 }
 
-/** A frame behind its length. */
+/** A frame with its length prefix. */
 export function delimited(frame) {
   return concatenate([varint(frame.length), frame]);
 }
@@ -372,15 +373,16 @@ export function decodeFrame(frame) {
   return { kind, content };
 }
 
-/** What a frame counts for in windows and credits. */
+/** The cost of a frame in windows and credits. */
 const cost = (frame) => frame.length + 64;
 
-/** The other side broke the rules. The message says how, and goes to it. */
+/** The other side broke the rules. The message says how, and is sent to it. */
 export class Violation extends Error {
   name = "Violation";
 }
 
-/** Refuses more entries of metadata, or of details, than a frame may have: one takes more memory than its bytes. */
+/** Refuses more entries of metadata or details than a frame may have, because an entry takes more memory than its
+ *  bytes. */
 function checkEntries(content, field, maximumByteCount, otherByteCount = 0) {
   const reader = new Reader(content);
   let count = 0, size = otherByteCount;
@@ -397,12 +399,13 @@ function checkEntries(content, field, maximumByteCount, otherByteCount = 0) {
   }
 }
 
-/** Finds the frames in a stream that comes in pieces. It holds what has come of one frame, whatever that declares. */
+/** Finds the frames in a stream that arrives in pieces. It holds only the received bytes of one frame, whatever length
+ *  that declares. */
 export class FrameDecoder {
   #maximumLength;
   #length = 0;
   #prefixSize = 0;
-  /** The parts of the frame so far; null while its prefix comes. */
+  /** The parts of the frame so far; null while its prefix is read. */
   #parts = null;
   #missing = 0;
 
@@ -410,7 +413,7 @@ export class FrameDecoder {
     this.#maximumLength = maximumLength;
   }
 
-  /** The frames that are whole with this piece. They may be parts of the piece. Throws `WireError`. */
+  /** The frames that this piece completes. They may be parts of the piece. Throws `WireError`. */
   *frames(piece) {
     let position = 0;
     while (position < piece.length) {
@@ -429,7 +432,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Reads the length, or what is there of it. Returns the position behind it. */
+  /** Reads the length, or the available part of it. Returns the position after it. */
   #readPrefix(piece, position) {
     while (position < piece.length) {
       const byte = piece[position++];
@@ -446,7 +449,7 @@ export class FrameDecoder {
     return position;
   }
 
-  /** Puts small parts together: each one alone takes more memory than its bytes. */
+  /** Joins small parts, because each separate one takes more memory than its bytes. */
   #append(part) {
     if (part.length === 0) return;
     const last = this.#parts.at(-1);
@@ -458,21 +461,21 @@ export class FrameDecoder {
 // 3. Lanes ----------------------------------------------------------------------------------------------------------
 
 /**
- * What was sent in a lane and is not acknowledged, by place. Only what is sent has a place: messages that wait stand
- * elsewhere, so that a message which was never sent is never in doubt.
+ * The frames that were sent in a lane and are not acknowledged, by place. Only sent frames have places: waiting
+ * messages are elsewhere, so that a message that was never sent is never in doubt.
  */
 export class OutboundLane {
   /** In the order of their places. */
   entries = [];
-  /** What they cost. */
+  /** Their cost. */
   cost = 0;
-  /** The place of the last one that was sent. */
+  /** The place of the last sent frame. */
   last = 0;
-  /** What the other side has said of itself: everything up to here was processed, and has come. */
+  /** The progress that the other side has reported: the places up to which everything was processed, and received. */
   #processed = 0;
   #received = 0;
 
-  /** Whether one more frame keeps to the other side's window. */
+  /** Whether one more frame fits into the other side's window. */
   fits(frame, { windowFrames, windowBytes }) {
     return this.entries.length < windowFrames && this.cost + cost(frame) <= windowBytes;
   }
@@ -484,7 +487,8 @@ export class OutboundLane {
     this.cost += cost(frame);
   }
 
-  /** Places were processed: those up to `upTo`, and those that pairs of (skip, run) name behind it. Returns them. */
+  /** Places were processed: those up to `upTo`, and those that pairs of (skip, run) name after it. Returns their
+   *  entries. */
   acknowledge(upTo, ranges = []) {
     if (ranges.length % 2 === 1 || ranges.length > 2048) throw new Violation("an acknowledgement has wrong ranges");
     if (upTo > this.last) throw new Violation("a place was acknowledged that was not sent");
@@ -504,7 +508,7 @@ export class OutboundLane {
     return acknowledged;
   }
 
-  /** The other side has come back. Returns what it has processed, and what is to be sent again, in order. */
+  /** The other side has reconnected. Returns the processed entries, and those that have to be sent again, in order. */
   resume(processed, received) {
     if (processed < this.#processed || received < this.#received || received < processed || received > this.last) {
       throw new Violation("the progress does not fit the frames that were sent");
@@ -514,7 +518,7 @@ export class OutboundLane {
     return { acknowledged, missing: this.entries.slice(this.#index(received + 1)) };
   }
 
-  /** Takes the entries with places from `first` to `last` out. */
+  /** Removes and returns the entries with places from `first` to `last`. */
   #remove(first, last) {
     const start = this.#index(first);
     const removed = this.entries.splice(start, this.#index(last + 1) - start);
@@ -522,7 +526,7 @@ export class OutboundLane {
     return removed;
   }
 
-  /** Where the first entry stands whose place is not below `place`. */
+  /** The index of the first entry whose place is not below `place`. */
   #index(place) {
     let [low, high] = [0, this.entries.length];
     while (low < high) {
@@ -533,19 +537,19 @@ export class OutboundLane {
   }
 }
 
-/** What came in the ordinary lane, and which of it was processed. */
+/** The frames received in the ordinary lane, and those that were processed. */
 export class InboundLane {
-  /** The place of the last one that came. It outlives connections, and so nothing is taken twice. */
+  /** The place of the last received frame. It outlives connections, so nothing is taken twice. */
   received = 0;
   /** Everything up to here was processed. */
   processed = 0;
-  /** What was processed above that: [first, last], in order and apart from each other. */
+  /** The places processed above that: [first, last], in order and not adjacent. */
   #ranges = [];
-  /** What came and is not processed. */
+  /** The received frames that are not processed. */
   #openFrames = 0;
   #openCost = 0;
 
-  /** A frame has come. Returns its place. */
+  /** A frame has arrived. Returns its place. */
   receive(frameCost, { windowFrames, windowBytes }) {
     this.#openFrames += 1;
     this.#openCost += frameCost;
@@ -577,8 +581,8 @@ export class InboundLane {
   }
 
   /**
-   * The ranges as pairs of (skip, run). All are told each time, which is simple, and right: an acknowledgement that was
-   * lost is told again. 200 pairs fit into every frame; those above wait until lower ones are complete.
+   * The ranges as pairs of (skip, run). Each acknowledgement has all of them, which is simple, and repeats lost ones.
+   * 200 pairs fit into every frame; further ones wait until lower ones are complete.
    */
   get ranges() {
     let end = this.processed;
@@ -592,25 +596,26 @@ export class InboundLane {
 
 // 4. The machine ----------------------------------------------------------------------------------------------------
 
-/** What this peer takes: Lifeline's own defaults. The longest frame is also the limit of what is kept of one. */
+/** This peer's limits: Lifeline's own defaults. The longest frame is also the limit of the bytes kept of one. */
 const MAXIMUM_FRAME = 4 << 20;
 const TERMS = Object.freeze({
   windowFrames: 65_536, windowBytes: 8 << 20, credit: 256 << 10, maximumRequests: 1_024, maximumFrame: MAXIMUM_FRAME,
 });
 /** The version of the protocol that this file speaks. */
 const VERSION = 1;
-/** How many methods each side may name. */
+/** The number of methods that each side may name. */
 const MAXIMUM_METHODS = 1_024;
-/** Urgent frames that wait or are not acknowledged; a server that asks still more breaks the rules. */
+/** The limit of urgent frames that wait or are unacknowledged; a server that sends further requests breaks the rules.
+ *  */
 const MAXIMUM_URGENT = 16_384;
-/** Unplaced pushes that wait for their handlers; more are dropped. */
+/** The limit of unplaced pushes that wait for their handlers; further ones are dropped. */
 const MAXIMUM_UNPLACED = 64;
-/** Messages of this side that wait or are not acknowledged, and their cost. More are refused. */
+/** The limits of this side's messages that wait or are unacknowledged, and of their cost. Further ones are refused. */
 const MAXIMUM_KEPT_COUNT = 10_000;
 const MAXIMUM_KEPT_COST = 8 << 20;
 /**
- * An acknowledgement is due when so many messages were processed, of so much cost, or so many milliseconds after the
- * first. (The document names a quarter of the window, too, which is more here.)
+ * An acknowledgement is due after this number of processed messages, this cost, or this many milliseconds after the
+ * first one. (The document names a quarter of the window, too, which is more here.)
  */
 const ACKNOWLEDGED_COUNT = 16;
 const ACKNOWLEDGED_COST = 32 << 10;
@@ -618,21 +623,22 @@ const ACKNOWLEDGED_AFTER = 20;
 /** The longest pause that a goodbye may ask for. A wrong one must not keep a client away for days. */
 const MAXIMUM_PAUSE = 300_000;
 const UNIMPLEMENTED = 12;
-/** How long a timeout can be on the wire: 49 days. */
+/** The longest timeout on the wire: 49 days. */
 const MAXIMUM_TIMEOUT = 0xffff_ffff;
 
-/** In milliseconds. These are the defaults of Lifeline's own client, but for the first delay: a page tries sooner. */
+/** In milliseconds. These are the defaults of Lifeline's own client, except for the first delay: a page tries sooner.
+ *  */
 export const defaultTimes = Object.freeze({
   /** From the beginning of an attempt to the welcome. */
   openTimeout: 10_000,
   firstDelay: 250, maximumDelay: 30_000, jitter: 0.2,
-  /** After so long, a connection counts as one that lasts, and the delays begin with the first one again. */
+  /** After this time, a connection counts as stable, and the delays begin with the first one again. */
   stableAfter: 10_000,
-  /** After so much silence the server is asked for a sign of life, up to three times. */
+  /** After this much silence the server is pinged, up to three times. */
   heartbeat: 30_000, heartbeatTimeout: 10_000, heartbeatMisses: 3,
 });
 
-/** Why a call or a push has failed. */
+/** The error of a call or a push. */
 export class SessionError extends Error {
   name = "SessionError";
 
@@ -640,9 +646,9 @@ export class SessionError extends Error {
    * `code` is one of
    * - "status": the server answered with the code `status` of google.rpc.Code;
    * - "timedOut", "cancelled";
-   * - "sessionLost": the session is over, and it is not known whether the server has handled the message;
-   * - "closed": this side has closed the session, or the server did and does not want it back;
-   * - "full": too much is kept for the server. "tooLarge": the server does not take frames so long.
+   * - "sessionLost": the session has ended, and it is unknown whether the server has handled the message;
+   * - "closed": this side has closed the session, or the server has for good;
+   * - "full": too much is kept for the server. "tooLarge": the server does not accept frames of this length.
    * - "malformed": the reply cannot be read, or the server answers a unary call with a stream.
    */
   constructor(code, message, status = 0) {
@@ -652,16 +658,16 @@ export class SessionError extends Error {
   }
 }
 
-/** A frame that holds the place of one that is not worth sending any more. */
+/** A frame that holds the place of one that is not sent any more. */
 const BLANK = encodeFrame(Kind.blank);
 
-/** The content of a request, with its timeout in front, padded to five bytes: so it can be changed in place. */
+/** The content of a request. Its timeout comes first, padded to five bytes, so that it can be changed in place. */
 function requestContent(request) {
   return concatenate([Uint8Array.of(0x08, 0x80, 0x80, 0x80, 0x80, 0x00), Content.request.encode(request)]);
 }
 
 function setTimeoutOfRequest(frame, milliseconds) {
-  // Behind the tag and the length of the frame's one field, and the tag of the timeout.
+  // After the tag and the length of the frame's one field, and the tag of the timeout.
   let position = 1;
   while (frame[position] >= 0x80) position += 1;
   position += 2;
@@ -672,16 +678,16 @@ function setTimeoutOfRequest(frame, milliseconds) {
 }
 
 /**
- * The client's end of a session: every decision, and nothing else. It has no socket, no clock and no timers. Events go
- * in by its methods, with the time in milliseconds. What is to be done comes out of `takeEffects()`, in order:
+ * The client's end of a session: it makes every decision, and nothing else. It has no socket, no clock and no timers.
+ * Its methods take events, with the time in milliseconds. `takeEffects()` returns the actions, in order:
  *
- * - `{ do: "connect", url }`: open a connection to the server with this index; then say `connected` or `disconnected`;
- * - `{ do: "send", bytes }`, `{ do: "disconnect" }`: on that connection, of which nothing more may be said after that;
- * - `{ do: "deliver", push }`: hand it to the handler of `push.method`, and say `consumed(push)` afterwards;
- * - `{ do: "settle", message, error | payload, metadata }`: what became of a message that was handed to `send`;
- * - `{ do: "tell", event, … }`: the user of the session is to know of a "state", or of what was "opened" or "lost".
+ * - `{ do: "connect", url }`: open a connection to the server with this index; then call `connected` or `disconnected`;
+ * - `{ do: "send", bytes }`, `{ do: "disconnect" }`: on that connection, which may cause no events after that;
+ * - `{ do: "deliver", push }`: pass it to the handler of `push.method`, and call `consumed(push)` afterwards;
+ * - `{ do: "settle", message, error | payload, metadata }`: the outcome of a message that was passed to `send`;
+ * - `{ do: "tell", event, … }`: report a "state", or a session that was "opened" or "lost", to the user.
  *
- * When `nextDeadline` has come, say `passed`.
+ * When `nextDeadline` has come, call `passed`.
  */
 export class SessionMachine {
   /** "new", "connecting", "greeting" (the hello is sent), "open", "waiting" (for the next attempt), or "closed". */
@@ -693,7 +699,7 @@ export class SessionMachine {
   #urlCount;
   #handledMethods;
   #effects = [];
-  /** The frames that go out with the end of this event. */
+  /** The frames that are sent at the end of this event. */
   #out = [];
 
   // The connection.
@@ -706,14 +712,14 @@ export class SessionMachine {
   #pingAt = Infinity;
   #misses = 0;
   #pings = 0n;
-  /** The time before which a client does not come back that was sent away; null while it was not. */
+  /** The time before which a client that was sent away does not reconnect; null otherwise. */
   #drainedUntil = null;
 
   // The session. The id is empty while there is none.
   #id = EMPTY;
   #token = EMPTY;
   #attempt = 0;
-  /** Counts sessions, so that what is consumed of an earlier one is told from this one's. */
+  /** Counts sessions, to distinguish consumed pushes of an earlier one. */
   #session = 0;
   #terms = null;
   #ordinary = new OutboundLane();
@@ -734,14 +740,14 @@ export class SessionMachine {
   #unacknowledged = { count: 0, cost: 0 };
   #acknowledgeBy = Infinity;
 
-  // What this side wants to send and has not sent, in order; it outlives sessions.
+  // The unsent messages of this side, in order; they outlive sessions.
   #waiting = [];
   #waitingCost = 0;
-  /** Not after the earliest timeout of a request. */
+  /** No later than the earliest timeout of a request. */
   #timeoutBound = Infinity;
 
   /**
-   * `urlCount` servers can be connected to. Pushes of `handledMethods`, a Set of names, are delivered, all others
+   * There are `urlCount` servers to connect to. Pushes of `handledMethods`, a Set of names, are delivered, all others
    * dropped. `random` returns numbers from 0 to 1.
    */
   constructor({ urlCount = 1, handledMethods = new Set(), name = "", times = {}, random = Math.random }) {
@@ -758,18 +764,18 @@ export class SessionMachine {
     return effects;
   }
 
-  /** When `passed` is to be said; Infinity: never. */
+  /** The time at which to call `passed`; Infinity: never. */
   get nextDeadline() {
     return Math.min(this.#openBy, this.#retryAt, this.#pingAt, this.#acknowledgeBy, this.#timeoutBound);
   }
 
-  // What this side wants
+  // Calls of the user
 
   start(now) {
     if (this.state === "new") this.#connect(now);
   }
 
-  /** Tries at once, if the next attempt is being waited for. */
+  /** Tries at once, instead of waiting for the next attempt. */
   reconnect(now) {
     if (this.state !== "waiting") return;
     this.#failures = 0;
@@ -795,13 +801,13 @@ export class SessionMachine {
     this.#endEvent(now);
   }
 
-  /** Gives a request up. */
+  /** Cancels a request. */
   cancel(message, now) {
     this.#giveUp(message, new SessionError("cancelled", "The call was cancelled."));
     this.#endEvent(now);
   }
 
-  /** A push that was delivered is done with. */
+  /** A delivered push is consumed. */
   consumed(push, now) {
     if (push.isUnplaced) {
       this.#unplacedCount -= 1;
@@ -823,9 +829,9 @@ export class SessionMachine {
     this.#end("closed", "This side has closed the session.");
   }
 
-  // What happens
+  // Events
 
-  /** The connection is there. `metadata`, a Map, is for the server's decision to let the client in. */
+  /** The connection is open. `metadata`, a Map, is for the server's decision to admit the client. */
   connected(now, metadata = new Map()) {
     if (this.state !== "connecting") return;
     this.#attempt += 1;
@@ -839,12 +845,12 @@ export class SessionMachine {
     });
     this.#enter("greeting");
     this.#out.push(encodeFrame(Kind.hello, hello));
-    // The progress has told of it, but for ranges.
+    // The progress has stated it, except for ranges.
     this.#unacknowledged = { count: 0, cost: 0 };
     this.#endEvent(now);
   }
 
-  /** Bytes came. Null stands for what cannot be any, such as a text over WebSocket. */
+  /** Bytes have arrived. Null stands for anything else, such as a text over WebSocket. */
   received(bytes, now) {
     if (this.state !== "greeting" && this.state !== "open") return;
     this.#heard(now);
@@ -854,12 +860,12 @@ export class SessionMachine {
       for (const frame of decoder.frames(bytes)) {
         if (this.state === "greeting") this.#takeGreeting(frame, now);
         else this.#take(frame, now);
-        // The connection may be over with this frame.
+        // The connection may have ended with this frame.
         if (this.#decoder !== decoder) break;
       }
     } catch (error) {
       if (!(error instanceof WireError || error instanceof Violation)) throw error;
-      // What comes in place of a welcome says nothing about the session.
+      // A frame in place of a welcome does not affect the session.
       if (this.state === "greeting") this.#loseConnection(now);
       else this.#violated(error.message, now);
     }
@@ -890,8 +896,8 @@ export class SessionMachine {
   }
 
   /**
-   * Tries again later. A connection that was open is tried at the same server first, which has the session; all others
-   * at the next one.
+   * Tries again later. After an open connection, it tries the same server first, which has the session, and otherwise
+   * the next one.
    */
   #loseConnection(now, pausedUntil = this.#drainedUntil) {
     const wasOpen = this.state === "open";
@@ -942,7 +948,7 @@ export class SessionMachine {
 
   // Opening
 
-  /** What comes in place of a welcome costs this connection alone. A welcome that breaks a rule costs the session. */
+  /** Another frame in place of a welcome ends only this connection. A welcome that breaks a rule ends the session. */
   #takeGreeting(frame, now) {
     const { kind, content } = decodeFrame(frame);
     if (kind === Kind.ping) return this.#pong(content);
@@ -986,7 +992,7 @@ export class SessionMachine {
   #resume(limits, { processed, received, urgent }, now) {
     const ordinary = this.#ordinary.resume(processed, received);
     const urgents = this.#urgent.resume(urgent, urgent);
-    // Windows and frames may grow; credit stays that of the first opening.
+    // Windows and frames may grow; the credit of the first opening stays.
     for (const name of ["windowFrames", "windowBytes", "maximumFrame"]) {
       this.#terms[name] = Math.max(this.#terms[name], limits[name]);
     }
@@ -1009,7 +1015,7 @@ export class SessionMachine {
     }
   }
 
-  /** The session is over. What was sent and not acknowledged or answered is in doubt. */
+  /** The session has ended. Messages that were sent and not acknowledged or answered are in doubt. */
   #forgetSession(code, reason) {
     if (this.#id.length === 0) return;
     const inDoubt = this.#ordinary.entries.map(({ message }) => message).filter((sent) => sent?.isRequest === false);
@@ -1052,13 +1058,13 @@ export class SessionMachine {
       case GoodbyeCode.full:
         return this.#loseConnection(now, pausedUntil);
       default:
-        // Draining, or what a later version says. What was begun is finished here.
+        // Draining, or a code of a later version. Open requests are finished over this connection.
         if (this.state === "greeting") this.#loseConnection(now, pausedUntil);
         else this.#drainedUntil = pausedUntil;
     }
   }
 
-  // Frames that come
+  // Received frames
 
   #take(frame, now) {
     const { kind, content } = decodeFrame(frame);
@@ -1071,7 +1077,7 @@ export class SessionMachine {
       case Kind.acknowledgement: return this.#takeAcknowledgement(Content.acknowledgement.decode(content));
       case Kind.credit: return this.#takeCredit(Content.credit.decode(content));
       case Kind.unplacedPush: return this.#takePush(content, null, now);
-      // Pongs, parts of streams, and what later versions have.
+      // Pongs, parts of streams, and kinds of later versions.
       default:
     }
   }
@@ -1113,7 +1119,7 @@ export class SessionMachine {
     return this.#inboundMethods[number] ?? fail(new Violation("a method was not named"));
   }
 
-  /** Returns whether the push waits for its handler. `placed` is its place and cost; null: it has none. */
+  /** Returns whether the push waits for its handler. `placed` is its place and cost; null if it has none. */
   #takePush(content, placed, now) {
     checkEntries(content, 2, 64 << 10);
     const { method: number, metadata, payload } = Content.push.decode(content);
@@ -1210,9 +1216,9 @@ export class SessionMachine {
     this.#acknowledgeBy = Infinity;
   }
 
-  // Frames that go
+  // Sent frames
 
-  /** Ends each event: what has room goes, and acknowledgements that are due, or that cost no packet of their own. */
+  /** Ends each event: sends frames that have room, and acknowledgements that are due or need no extra packet. */
   #endEvent(now) {
     if (this.state === "open") {
       this.#sendWaiting(now);
@@ -1240,7 +1246,7 @@ export class SessionMachine {
   }
 
   #sendWaiting(now) {
-    // Behind the requests that they cancel: those were sent before, or they would not be cancelled.
+    // After the requests that they cancel, which were sent before.
     let count = 0;
     while (count < this.#urgentWaiting.length && this.#urgent.fits(this.#urgentWaiting[count], this.#terms)) {
       this.#urgent.add(this.#urgentWaiting[count]);
@@ -1261,8 +1267,8 @@ export class SessionMachine {
   }
 
   /**
-   * Sends a message that waits. Returns "done", "waits" where it needs credit or another request's end, which holds up
-   * no others, or "full" where the window is.
+   * Sends a waiting message. Returns "done", "waits" if it needs credit or the end of another request, which holds up
+   * no others, or "full" if the window is full.
    */
   #begin(message, now) {
     const { method: name, metadata, payload, isRequest } = message;
@@ -1296,7 +1302,8 @@ export class SessionMachine {
     return "done";
   }
 
-  /** Gives a method its number. Returns it, "full" where the window is, or null for a name that cannot have one. */
+  /** Assigns a number to a method. Returns it, "full" if the window is full, or null for a name that cannot have one.
+   *  */
   #nameMethod(name) {
     const length = utf8.encode(name).length;
     if (length < 1 || length > 256 || this.#methods.size === MAXIMUM_METHODS) return null;
@@ -1310,14 +1317,14 @@ export class SessionMachine {
     return method;
   }
 
-  /** Serials of requests that have not ended are passed over. */
+  /** Serials of open requests are skipped. */
   #nextSerial() {
     let serial = this.#lastSerial;
     do serial = serial === 0xffff_ffff ? 1 : serial + 1; while (this.#requests.has(serial));
     return serial;
   }
 
-  /** A request ends without its answer. If it was sent, the server is told. */
+  /** A request ends without its answer. If it was sent, a cancel is sent to the server. */
   #giveUp(message, error) {
     const index = this.#waiting.indexOf(message);
     if (index >= 0) {
@@ -1346,7 +1353,7 @@ export class SessionMachine {
   }
 }
 
-/** What the server is told of a request's time; 0: there is no limit. */
+/** The timeout of a request for the server; 0: there is no limit. */
 function timeLeft({ deadline }, now) {
   return deadline === Infinity ? 0 : Math.min(Math.max(Math.floor(deadline - now), 1), MAXIMUM_TIMEOUT);
 }
@@ -1357,10 +1364,11 @@ function fail(error) {
 
 // 5. The session ----------------------------------------------------------------------------------------------------
 
-/** What may wait in the browser to be sent. A server that does not read, and has us answer, is left. */
+/** The limit of bytes that wait in the browser to be sent. Disconnects from a server that makes us answer and does not
+ *  read. */
 const MAXIMUM_BUFFERED = 32 << 20;
 
-/** What a session needs of the world; tests have their own. */
+/** The outside world that a session needs; tests have their own. */
 const world = {
   makeSocket: (url) => new WebSocket(url),
   now: () => performance.now(),
@@ -1379,8 +1387,8 @@ const world = {
  *     const reply = await session.call("example.chat.v1.Chat/Say", SayRequest, { text: "Hello" }, SayReply);
  *
  * It connects at once, and again whenever the connection is lost, after growing delays: to the same server first, then
- * to the others. Calls and pushes wait meanwhile. If a server does not know the session, a new one begins: what was
- * sent and not answered fails with the code "sessionLost", and what was not sent goes on.
+ * to the others. Calls and pushes wait meanwhile. If a server does not know the session, a new one begins: sent
+ * messages without an answer fail with the code "sessionLost", and unsent ones go to the new session.
  */
 export class Session {
   #urls;
@@ -1395,21 +1403,22 @@ export class Session {
   #isWorking = false;
 
   /**
-   * It connects at once, so that functions among the options are called before this returns. Throws `TypeError` for
-   * what is no URL.
+   * It connects at once, so functions among the options are called before this returns. Throws `TypeError` for a
+   * malformed URL.
    *
-   * Options, none of which is needed:
+   * Options, all of them optional:
    * - `pushes`: by the name of a method, the type of its messages, and `take(message, metadata)`. Messages of a method
-   *   are taken one after the other: if `take` returns a promise, the next one waits for it. The server is told that
-   *   a message is processed when it was taken. Pushes of other methods are dropped.
-   * - `name`: what the session is to be found by at the server.
-   * - `metadata()`: what the server decides by whether to let the client in, as an object; asked at each connection.
+   *   are taken one after the other: if `take` returns a promise, the next one waits for it. The message is
+   *   acknowledged to the server after that. Pushes of other methods are dropped.
+   * - `name`: the name of the session at the server.
+   * - `metadata()`: returns an object by which the server decides whether to admit the client; called for each
+   *   connection.
    * - `onState({ state, url, delay, code, message })`: "connecting" to `url`, "open", "waiting" for `delay` ms, or
    *   "closed", which is the last one, and why.
    * - `onOpened({ resumed, metadata, url })`: a connection is open. If it has not `resumed`, the session is a new one.
    *   The server's `metadata` is a Map, as that of pushes is.
-   * - `onLost({ reason, inDoubt })`: a session is over, and why, in words. The messages of which it is not known
-   *   whether the server has handled them, each as `{ method, payload, isRequest }`; their promises fail, too.
+   * - `onLost({ reason, inDoubt })`: a session has ended, with the reason in words. `inDoubt` has the messages that the
+   *   server may or may not have handled, each as `{ method, payload, isRequest }`; their promises fail, too.
    * - `onProblem(error)`: a push could not be read, or its handler has failed. It counts as processed.
    * - `times`: see `defaultTimes`.
    */
@@ -1432,8 +1441,8 @@ export class Session {
   }
 
   /**
-   * Asks, and resolves with the reply. Options: `timeout` in milliseconds (default: 30 s; Infinity: none), `metadata`
-   * as an object, `signal`, an AbortSignal. Fails with a `SessionError`.
+   * Calls a method, and resolves with the reply. Options: `timeout` in milliseconds (default: 30 s; Infinity: none),
+   * `metadata` as an object, `signal`, an AbortSignal. Fails with a `SessionError`.
    */
   async call(method, requestType, request, replyType, { timeout = 30_000, metadata = {}, signal } = {}) {
     const message = {
@@ -1454,19 +1463,20 @@ export class Session {
     }
   }
 
-  /** Pushes, and resolves when the server has processed it. Fails with a `SessionError`: handle that. */
+  /** Pushes a message, and resolves when the server has processed it. Fails with a `SessionError`: handle it. */
   async push(method, type, message, { metadata = {} } = {}) {
     const payload = type.encode(message);
     const entries = new Map(Object.entries(metadata));
     await this.#send({ method, payload, metadata: entries, isRequest: false, deadline: Infinity });
   }
 
-  /** Tries to connect at once, if the next attempt is being waited for: as when the browser is online again. */
+  /** Tries to connect at once, instead of waiting for the next attempt, for example when the browser is online again.
+   *  */
   reconnect() {
     this.#run((now) => this.#machine.reconnect(now));
   }
 
-  /** Ends the session. What is not processed by then fails with the code "closed". */
+  /** Ends the session. Messages that are not processed by then fail with the code "closed". */
   close() {
     this.#run((now) => this.#machine.close(now));
   }
@@ -1478,7 +1488,7 @@ export class Session {
     });
   }
 
-  /** Hands an event to the machine, and does what comes of it. What that causes in turn is done after it. */
+  /** Passes an event to the machine, and runs its effects. Events that these cause are handled afterwards. */
   #run(event) {
     event(this.#world.now());
     this.#pendingEffects.push(...this.#machine.takeEffects());
@@ -1515,7 +1525,7 @@ export class Session {
     this.#world.clearTimeout(this.#timer);
     this.#timerAt = deadline;
     if (deadline === Infinity) return;
-    // Not before the deadline, and not above what timers can have.
+    // Not before the deadline, and not above the limit of timers.
     const delay = Math.min(Math.max(Math.ceil(deadline - this.#world.now()), 0), 0x7fff_ffff);
     this.#timer = this.#world.setTimeout(() => {
       this.#timerAt = Infinity;
@@ -1528,12 +1538,12 @@ export class Session {
     try {
       socket = this.#world.makeSocket(this.#urls[index]);
     } catch {
-      // As for an address that the page's policy does not allow.
+      // For example for an address that the page's policy forbids.
       return this.#run((now) => this.#machine.disconnected(now));
     }
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
-    // A socket that was given up may still say something.
+    // A socket that was given up may still cause events.
     const whileCurrent = (event) => (detail) => {
       if (socket === this.#socket) this.#run((now) => event(now, detail));
     };
@@ -1587,7 +1597,7 @@ export class Session {
     if (!inbox.isBusy) this.#work(inbox);
   }
 
-  /** Has messages of a method taken until there are none, or one takes longer. */
+  /** Hands messages of a method to its handler until there are none, or until one takes longer. */
   #work(inbox) {
     while (inbox.waiting.length > 0) {
       const push = inbox.waiting.shift();
@@ -1606,7 +1616,7 @@ export class Session {
     }
   }
 
-  /** What the user's functions throw must not stop the session. */
+  /** Errors of the user's functions must not stop the session. */
   #guard(body) {
     try {
       return body();

@@ -1,32 +1,32 @@
-// A room of the chat: what was said there, once and in order, and what is to be said. It knows nothing of the page.
+// A room of the chat: its messages, once and in order, and the messages to send. It does not depend on the page.
 import { groupMark, JoinReply, JoinRequest, Message, SayReply, SayRequest } from "./chat-messages.js";
 import { Session } from "./lifeline-session.js";
 
-/** How many keys are remembered: more than the servers keep of a room. */
+/** How many keys are remembered: more than the messages that the servers keep for a room. */
 const MAXIMUM_KEYS = 2_000;
 
-/** How long to wait until something is tried again that a server could not do, in milliseconds. */
+/** How long to wait after a server's failure before trying again, in milliseconds. */
 const RETRY_DELAY = 500;
 
-/** There are other servers, and somebody waits: the page tries sooner again than a session would by itself. */
+/** There are other servers, and a person waits, so the page tries again sooner than a session by default. */
 const TIMES = { maximumDelay: 4_000, stableAfter: 2_000 };
 
 /** Codes of google.rpc.Code that mean: try again. */
 const DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, UNAVAILABLE = 14;
 
 /**
- * Takes part in a room, at whichever of the servers it reaches.
+ * Takes part in a room, at any server that it reaches.
  *
- * The session keeps what is said through lost connections. Where a session is lost, because its server is gone, the
- * room is joined again behind the last message that came, and what was not answered is said again. The room may have
- * that twice then, with one key, and the second one is left out here.
+ * The session keeps messages across lost connections. When a session is lost because its server is gone, this joins the
+ * room again after the last received message, and sends unanswered messages again. The room may then have such a
+ * message twice, with the same key, and the second one is dropped here.
  *
  * It calls
- * - `onState({ state, url, delay, message })` as the session does;
+ * - `onState({ state, url, delay, message })` like the session;
  * - `onMessage(message, { isOwn })` for each message of the room;
- * - `onGap()` where messages are lost: the room's history did not reach back to the last one that came;
- * - `onRefused(key, words)` when the server does not take a message of this page's; with null for its key, when the
- *   server does not let the page into the room.
+ * - `onGap()` when messages are lost: the room's history did not reach back to the last received one;
+ * - `onRefused(key, words)` when the server refuses a message of this page; with null as key, when it does not admit
+ *   the page to the room.
  */
 export class ChatRoom {
   #name;
@@ -35,20 +35,20 @@ export class ChatRoom {
   #handlers;
   #session;
   #setTimeout;
-  /** What is to be said, in order. The first one may be under way. */
+  /** The messages to send, in order. The first one may be under way. */
   #outbox = [];
   #isSpeaking = false;
-  /** Whether the present session is a member of the group. */
+  /** Whether the current session is a member of the group. */
   #isMember = false;
-  /** Counts sessions, so that an answer to an earlier one is told from this one's. */
+  /** Counts sessions, to distinguish answers to an earlier one. */
   #sessionCount = 0;
-  /** The position of the last message that came; null before the first. */
+  /** The position of the last received message; null before the first. */
   #position = null;
   #isGapTold = false;
   #keys = new Set();
   #ownKeys = new Set();
 
-  /** `options` are for the session. Throws `TypeError` for what is no URL. */
+  /** `options` are for the session. Throws `TypeError` for a malformed URL. */
   constructor(urls, room, name, handlers, options = {}) {
     this.#setTimeout = options.world?.setTimeout ?? ((action, delay) => setTimeout(action, delay));
     [this.#room, this.#group, this.#name, this.#handlers] = [room, `rooms/${room}`, name, handlers];
@@ -56,12 +56,12 @@ export class ChatRoom {
       times: TIMES, ...options,
       pushes: { "example.chat.v1.Chat/Said": { type: Message, take: (...push) => this.#hear(...push) } },
       onState: (state) => handlers.onState(state),
-      // The session is not there yet where this is called while it is made; then nothing is open either.
+      // If this is called while the session is being made, there is no session yet, and nothing is open.
       onOpened: ({ resumed }) => { if (!resumed) this.#beginSession(); },
     });
   }
 
-  /** Says something as soon as it can be said. Returns its key. */
+  /** Sends a message as soon as possible. Returns its key. */
   say(text) {
     const key = crypto.getRandomValues(new BigUint64Array(2)).join("-");
     this.#ownKeys.add(key);
@@ -87,7 +87,7 @@ export class ChatRoom {
     this.#join(this.#sessionCount);
   }
 
-  /** Joins behind the last message that came, or with all that the room has. */
+  /** Joins after the last received message, or with the whole history. */
   async #join(session) {
     while (session === this.#sessionCount && this.#session.state !== "closed") {
       const position = this.#position;
@@ -98,7 +98,7 @@ export class ChatRoom {
         );
         if (session !== this.#sessionCount) return;
         if (position && !reply.recovered) this.#tellGap();
-        // Messages may have come before the answer.
+        // Messages may arrive before the answer.
         if (this.#position === position) this.#position = reply.position;
         this.#isMember = true;
         this.#speak();
@@ -125,7 +125,7 @@ export class ChatRoom {
     this.#handlers.onMessage(message, { isOwn: this.#ownKeys.delete(message.key) });
   }
 
-  /** The answer to joining and the next message may both tell of the same gap. */
+  /** The answer to joining and the next message may both report the same gap. */
   #tellGap() {
     if (!this.#isGapTold) this.#handlers.onGap();
     this.#isGapTold = true;
@@ -133,7 +133,7 @@ export class ChatRoom {
 
   // Messages
 
-  /** Says one thing after the other: each waits for the answer to the one before, so that the order stays. */
+  /** Sends one message after the other: each waits for the answer to the one before, so that the order stays. */
   async #speak() {
     if (this.#isSpeaking) return;
     this.#isSpeaking = true;
@@ -151,7 +151,7 @@ export class ChatRoom {
         } else if (error.code !== "sessionLost") {
           await this.#pause();
         }
-        // Else: it goes on in the next session, once that is a member, or at once where that is so already.
+        // Otherwise it continues in the next session once that is a member, or at once if it already is.
       }
     }
     this.#isSpeaking = false;
@@ -162,7 +162,7 @@ export class ChatRoom {
   }
 }
 
-/** Whether it is no use to try again. */
+/** Whether trying again is useless. */
 function isRefusal({ code, status }) {
   if (code === "status") return ![DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE].includes(status);
   return code === "tooLarge";

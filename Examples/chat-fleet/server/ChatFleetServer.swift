@@ -28,7 +28,7 @@ internal import UnixSignals
     @Option(help: ArgumentHelp("The Redis that the servers share.", valueName: "url"))
     var redis: String?
 
-    /// Any page in a browser may ask for a WebSocket to any server, also to one on the user's own machine.
+    /// Any page in a browser may open a WebSocket to any server, even to one on the user's own machine.
     @Option(help: "An origin whose page may connect; may be given several times.")
     var origin = ["http://127.0.0.1:8000", "http://localhost:8000"]
 
@@ -48,7 +48,7 @@ internal import UnixSignals
             tasks.addTask { try await group.run() }
             tasks.addTask {
                 try await print("listening on \(server.boundEndpoints[0])")
-                // Not held back until the buffer is full.
+                // Unbuffered.
                 fflush(nil)
             }
             try await tasks.waitForAll()
@@ -67,7 +67,7 @@ internal import UnixSignals
         configuration.mayJoin = { group, _ in try ChatRooms.check(group: group) }
         // A page has one room, and may change it.
         configuration.maximumGroupCountPerSession = 4
-        // Those who join late, or were away, get these messages.
+        // Members that join late, or were away, get these messages.
         configuration.history.maximumCount = 500
         configuration.history.maximumAge = .seconds(86_400)
         return configuration
@@ -76,7 +76,7 @@ internal import UnixSignals
     private var serverConfiguration: SessionServerConfiguration {
         var configuration = SessionServerConfiguration()
         configuration.server.webSocket.origins = .only(Set(origin))
-        // Nothing in a room is worth waiting for longer.
+        // A room needs no longer grace period.
         configuration.server.shutdownGracePeriod = .seconds(2)
         configuration.drainSpread = .seconds(1)
         return configuration

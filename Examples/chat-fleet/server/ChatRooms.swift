@@ -3,7 +3,7 @@ internal import Lifeline
 internal import LifelineFleet
 internal import LifelineWellKnownTypes
 
-/// The service of the rooms. A room is a group of the fleet: who has joined it, and its history, are the fleet's.
+/// The service of the rooms. A room is a group of the fleet, which keeps its members and its history.
 struct ChatRooms: Example_Chat_V1_ChatHandler {
     static let groupPrefix = "rooms/"
 
@@ -34,7 +34,7 @@ struct ChatRooms: Example_Chat_V1_ChatHandler {
         return Example_Chat_V1_SayReply()
     }
 
-    /// Whether a group is a room, which anybody may join.
+    /// Whether a group is a room. Anybody may join a room.
     static func check(group: String) throws {
         let name = group.utf8.dropFirst(groupPrefix.utf8.count)
         let isName = name.allSatisfy { byte in

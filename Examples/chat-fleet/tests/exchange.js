@@ -1,9 +1,9 @@
 // Exchanges messages with a server that has the methods of interop.Peer (Tests/InteropTests/Peers/README.md), over
-// connections that are cut at random bytes, and counts what came.
+// connections that are cut at random bytes, and counts the received messages.
 //
 //     node exchange.js URL [--count N] [--cuts N] [--seed S]
 //
-// URL is ws://… or tcp://…, over which it makes no cuts of its own. Exit code 0: nothing was lost, doubled or
+// URL is ws://… or tcp://…; over the latter it makes no cuts itself. Exit code 0: nothing was lost, doubled or
 // reordered, and all the cuts were made.
 import { parseArgs } from "node:util";
 import { MessageType, Session } from "../page/lifeline-session.js";
@@ -21,12 +21,12 @@ const isTCP = url.startsWith("tcp:");
 const [count, seed] = [values.count, values.seed].map(Number);
 const cutCount = isTCP ? 0 : Number(values.cuts);
 
-/** What is needed of sample.chat.v1.ChatMessage. */
+/** The needed fields of sample.chat.v1.ChatMessage. */
 const ChatMessage = new MessageType({ id: [1, "string"], text: [4, "string"] });
 const random = seededRandom(seed);
 const seen = { cuts: 0, connections: 0, resumed: 0, lost: 0, news: [], echoes: [] };
 
-/** Most cuts come soon, in the midst of an opening or a frame; others after more. */
+/** Most cuts come soon, within an opening or a frame; others later. */
 function makeSocket(address) {
   seen.connections += 1;
   if (isTCP) return new TCPSocket(address);
@@ -62,7 +62,7 @@ const text = (number) => "Grüezi ".repeat(number % 50);
 const ask = (method, id, words = "") =>
   session.call(`interop.Peer/${method}`, ChatMessage, { id: `${id}`, text: words }, ChatMessage, { timeout: 300_000 });
 
-/** Asks so many at a time. */
+/** Sends a number of requests at a time. */
 async function echo() {
   let next = 0;
   await Promise.all(Array.from({ length: 16 }, async () => {
@@ -82,7 +82,7 @@ async function note() {
   }
 }
 
-/** Until all cuts are made: what is left of them when the rest is through. */
+/** Continues until all cuts are made, also after everything else is finished. */
 async function idle() {
   for (let number = 0; seen.cuts < cutCount; number += 1) await ask("TimeLeft", number, text(49));
 }

@@ -1,5 +1,5 @@
-// A client of a server of sessions, until that says goodbye for good: to see how it takes what the server does. It
-// leaves the pushes of interop.Peer/Block waiting for ever.
+// A client of a session server until a final goodbye, to test its reactions to the server. It never takes the pushes of
+// interop.Peer/Block.
 //
 //     node guest.js tcp://HOST:PORT
 import { Session } from "../page/lifeline-session.js";
@@ -12,5 +12,5 @@ new Session([process.argv[2]], {
   pushes: { "interop.Peer/Block": { type: { decode: (payload) => payload }, take: () => new Promise(() => {}) } },
   onState: ({ state }) => { if (state === "closed") process.exit(0); },
 });
-// For a server that is gone without a word.
+// For a server that disappears without closing.
 setTimeout(() => process.exit(1), 60_000);

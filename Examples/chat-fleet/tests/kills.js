@@ -1,9 +1,9 @@
-// Two rooms talk over three servers and a Redis, which this starts, while one of their servers after the other is killed
-// with SIGKILL and started again. Counts what came to both.
+// Starts three servers and a Redis. Two rooms exchange messages over them, while one server after the other is killed
+// with SIGKILL and started again. Counts the messages that both receive.
 //
 //     node kills.js CHAT_FLEET_SERVER [--kills N] [--messages N]
 //
-// Exit code 0: both have all messages, once, each speaker's in order, and both in the same order.
+// Exit code 0: both have all messages once, in the same order, with each sender's messages in order.
 import { spawn } from "node:child_process";
 import { webcrypto } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ const { positionals: [program], values } = parseArgs({
   options: { kills: { type: "string", default: "30" }, messages: { type: "string", default: "3000" } },
 });
 const [killCount, messageCount] = [Number(values.kills), Number(values.messages)];
-/** How long each one waits between two messages, so that the history outlasts every change of servers. */
+/** The pause between two messages, so that the history is long enough for every change of servers. */
 const PAUSE = 35;
 
 const folder = mkdtempSync(join(tmpdir(), "chat-fleet-"));
@@ -33,7 +33,7 @@ process.on("exit", () => {
 });
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 
-/** Starts a process, and resolves when it has written what says that it is ready. */
+/** Starts a process, and resolves when it has written that it is ready. */
 function start(command, options, ready) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, options, { stdio: ["ignore", "pipe", "pipe"] });
@@ -64,7 +64,7 @@ function freePort() {
 
 const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
 
-/** Somebody in the room, and what they have seen. */
+/** A member of the room, and the messages that it has seen. */
 class Talker {
   shown = [];
   gapCount = 0;
@@ -95,7 +95,7 @@ class Talker {
     return this.shown.length >= 2 * messageCount;
   }
 
-  /** Whether all messages of a speaker came once and in order. */
+  /** Whether all messages of a sender arrived once and in order. */
   heardAll(name) {
     const heard = this.shown.filter((text) => text.startsWith(`${name} `));
     return heard.length === messageCount && heard.every((text, number) => text === `${name} ${number}`);
@@ -130,7 +130,7 @@ for (let number = 0; number < killCount; number += 1) {
 }
 const deadline = performance.now() + 60_000 + messageCount * PAUSE;
 while (!(ada.isComplete && grace.isComplete) && performance.now() < deadline) await pause(10);
-// What came twice would come now.
+// Duplicates would arrive now.
 await pause(500);
 
 durations.sort((one, other) => one - other);

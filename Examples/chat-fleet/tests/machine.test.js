@@ -1,4 +1,4 @@
-// The rules of docs/session-protocol.md, one by one. The server is the test.
+// The rules of docs/session-protocol.md, one by one. The test plays the server.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { defaultTimes, GoodbyeCode, InboundLane, OutboundLane, Violation } from "../page/lifeline-session.js";
@@ -370,7 +370,7 @@ test("no more is kept for the server than the limits say", () => {
   const large = new Script();
   for (let count = 0; count < 9; count += 1) large.push("s/Say", new Uint8Array(1_000_000));
   assert.deepEqual(large.settled.map(({ code }) => code), ["full"]);
-  // What is acknowledged does not count any more.
+  // Acknowledged messages do not count any more.
   large.open({ terms: { ...terms, credit: 2 ** 40, windowBytes: 2 ** 40 } });
   large.receive(frame("acknowledgement", { ordinary: 9 }));
   for (let count = 0; count < 8; count += 1) large.push("s/Say", new Uint8Array(1_000_000));

@@ -1,5 +1,5 @@
-// A WebSocket for Node, which has none of its own before version 22: as much of RFC 6455 as a session needs, on ws://.
-// It can be cut after any number of bytes, which a real one cannot, and hands bytes on before their message is whole.
+// A WebSocket for Node, which has none before version 22: the parts of RFC 6455 that a session needs, for ws://. Unlike
+// a real one, it can be cut after any number of bytes, and delivers bytes before their message is complete.
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 
@@ -10,10 +10,10 @@ export class NodeSocket {
   #socket;
   #budget;
   #received = Buffer.alloc(0);
-  /** How much of a message's frame has not come. */
+  /** How many bytes of a message's frame are missing. */
   #missing = 0;
 
-  /** After `budget` bytes of both directions together, the connection is cut, in the midst of whatever it carries. */
+  /** After `budget` bytes in both directions together, the connection is cut, wherever that is. */
   constructor(url, budget = Infinity) {
     const { hostname, port, pathname, host } = new URL(url);
     this.#budget = budget;
@@ -60,7 +60,7 @@ export class NodeSocket {
     this.#write(Buffer.concat([head, mask, payload.map((byte, index) => byte ^ mask[index % 4])]));
   }
 
-  /** Cuts the connection when nothing is left; what was written before goes, and then the end. */
+  /** Cuts the connection when the budget is used up. Earlier bytes are sent, and then the end. */
   #spend(count) {
     this.#budget -= count;
     if (this.#budget > 0) return;
@@ -83,7 +83,7 @@ export class NodeSocket {
     if (this.readyState === 1) this.#spend(data.length);
   }
 
-  /** Returns whether the server's answer to the request is there, and lets the client in. */
+  /** Returns whether the server's answer has arrived and accepts the client. */
   #takeAnswer() {
     const end = this.#received.indexOf("\r\n\r\n");
     if (end < 0) return false;
@@ -97,7 +97,7 @@ export class NodeSocket {
     return true;
   }
 
-  /** Takes what there is of a message's frame, or another frame if it is whole. Returns whether there may be more. */
+  /** Takes the available bytes of a message's frame, or another complete frame. Returns whether there may be more. */
   #takeFrame() {
     const received = this.#received;
     if (this.#missing > 0) {
@@ -114,7 +114,7 @@ export class NodeSocket {
     const length = short < 126 ? short : short === 126 ? received.readUInt16BE(2) : Number(received.readBigUInt64BE(2));
     const opcode = received[0] & 0x0f;
     if (opcode < CLOSE) {
-      // A message may come in several frames. Where one ends says nothing here.
+      // A message may have several frames. Their boundaries mean nothing here.
       this.#missing = length;
       this.#received = received.subarray(start);
       return true;
@@ -127,7 +127,7 @@ export class NodeSocket {
   }
 }
 
-/** A stream of bytes in the place of a WebSocket: over TCP the session's frames are the same. */
+/** A stream of bytes in place of a WebSocket: over TCP the session's frames are the same. */
 export class TCPSocket {
   readyState = 0;
   #socket;

@@ -9,13 +9,13 @@ import { FakeServer, FakeWorld, seededRandom } from "./support.js";
 class FakeRooms extends FakeServer {
   epoch = 0x5e3a1;
   log = [];
-  /** How many messages of the history are left. */
+  /** The number of messages that the history keeps. */
   kept = Infinity;
   joins = [];
-  /** What becomes of the next things that are said: "answer", "die" before the answer, or a status. */
+  /** The reactions to the next messages: "answer", "die" before the answer, or a status. */
   outcomes = [];
 
-  /** The status of the next attempts to join; 0: it is let in. */
+  /** The status of the next attempts to join; 0: success. */
   joinStatuses = [];
 
   answer(session, method, payload) {
@@ -144,7 +144,7 @@ for (let seed = 1; seed <= 20; seed += 1) {
     const { server, world, enter } = makeRoom(seed);
     const [ada, grace] = [enter("Ada"), enter("Grace")];
     const texts = Array.from({ length: 30 }, (_, index) => `${index}`);
-    // Some die when the room has the message, and before they have answered.
+    // Some die after the room has the message, but before they have answered.
     server.outcomes = Array.from({ length: 40 }, (_, index) => index % 7 === 3 ? "die" : "answer");
     for (const text of texts) ada.room.say(text);
     await world.run(() => grace.shown.length >= 10);

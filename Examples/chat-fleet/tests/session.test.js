@@ -1,4 +1,4 @@
-// Whole sessions over connections that are cut at any byte, on sockets and time that are not real.
+// Whole sessions over connections that are cut at any byte, with fake sockets and time.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Session, SessionError } from "../page/lifeline-session.js";
@@ -16,7 +16,7 @@ function makeWorld(seed) {
 for (let seed = 1; seed <= 25; seed += 1) {
   test(`nothing is lost, doubled or reordered by cuts (seed ${seed})`, async () => {
     const { random, server, world } = makeWorld(seed);
-    // The last connections are whole, so that it ends.
+    // The last connections are not cut, so that the test ends.
     server.budget = () => server.connectionCount < 40 ? Math.floor(random() * 4_000) : Infinity;
     server.terms = { ...server.terms, windowFrames: 1 + Math.floor(random() * 40) };
     const count = 300;
@@ -38,7 +38,7 @@ for (let seed = 1; seed <= 25; seed += 1) {
     const sent = numbers(count).map((number) => session.push("s/Say", Note, { number, text: text(number) }));
     const answers = numbers(count).map((number) =>
       session.call("s/Ask", Note, { number, text: text(number) }, Note, { timeout: Infinity }));
-    // The server's first message can only come when there is a session.
+    // The server's first message can arrive only when there is a session.
     await world.run(() => server.sessions.size === 1);
     for (const number of numbers(count)) server.push("s/Said", Note.encode({ number, text: text(number) }));
     await world.run(() => heard.length >= count && server.notes.length >= count && server.asked.length >= count);
@@ -98,7 +98,7 @@ for (let seed = 1; seed <= 10; seed += 1) {
     assert.deepEqual(inDoubt.map(({ payload }) => Note.decode(payload).number), failures.map(([number]) => number));
     assert.ok(failures.every(([, code]) => code === "sessionLost"));
     const failed = new Set(failures.map(([number]) => number));
-    // What is in doubt may have been handled; nothing is doubled or reordered.
+    // Messages in doubt may have been handled; none is doubled or reordered.
     const processed = numbers(count).filter((number) => !failed.has(number));
     assert.deepEqual(server.notes.filter((number) => !failed.has(number)), processed);
     assert.ok(server.notes.every((number, index) => index === 0 || server.notes[index - 1] < number));

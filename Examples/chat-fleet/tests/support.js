@@ -1,4 +1,4 @@
-// What the tests share: a machine with a script for its server, time that is told, and a server that keeps sessions.
+// Shared by the tests: a machine with a scripted server, a manual clock, and a server that keeps sessions.
 import { webcrypto } from "node:crypto";
 import {
   concatenate, Content, decodeFrame, delimited, encodeFrame, FrameDecoder, Kind, MessageType, SessionMachine,
@@ -29,14 +29,14 @@ const contentByKind = {
   blank: Content.serial, requestEnd: Content.serial, responsePart: Content.serial,
 };
 
-/** A frame as an object: its kind's name, and what stands in it. */
+/** A frame as an object: the name of its kind, and its contents. */
 export function readFrame(frame) {
   const { kind, content } = decodeFrame(frame);
   const name = nameByKind.get(kind);
   return { kind: name, frame, ...(contentByKind[name] ?? Content[name]).decode(content) };
 }
 
-/** The bytes of a frame, behind its length. */
+/** The bytes of a frame, with its length prefix. */
 export function frame(name, fields = {}) {
   return delimited(encodeFrame(Kind[name], (contentByKind[name] ?? Content[name]).encode(fields)));
 }
@@ -47,7 +47,7 @@ export const terms = {
 export const sessionID = bytes("0102030405060708090a0b0c0d0e0f10");
 export const token = bytes("a1a2a3a4a5a6a7a8a9aaabacadaeafb0");
 
-/** A machine whose server is the test. */
+/** A machine whose server is played by the test. */
 export class Script {
   now = 1_000;
   effects = [];
@@ -59,7 +59,7 @@ export class Script {
     this.#take();
   }
 
-  /** Has the machine know of an event. */
+  /** Passes an event to the machine. */
   tell(event, ...details) {
     this.machine[event](...details, this.now);
     this.#take();
@@ -88,7 +88,7 @@ export class Script {
     this.tell("received", concatenate(parts));
   }
 
-  /** Opens the connection with this welcome, and forgets what was sent so far. */
+  /** Opens the connection with this welcome, and discards the frames sent so far. */
   open(welcome = {}) {
     this.connect();
     this.sent;
@@ -171,9 +171,9 @@ export class FakeWorld {
 
   makeSocket = (url) => new FakeSocket(this, url);
 
-  /** Lets events happen until a condition holds. Fails when it does not in an hour. */
+  /** Runs events until a condition holds. Fails if it does not within an hour. */
   async run(until) {
-    // Promises' reactions come before the next event.
+    // Reactions of promises run before the next event.
     const settle = () => new Promise((resolve) => { setImmediate(resolve); });
     const end = this.time + 3_600_000;
     for (await settle(); !until(); await settle()) {
@@ -186,7 +186,7 @@ export class FakeWorld {
   }
 }
 
-/** As much of a WebSocket as a session uses. After `budget` bytes of both directions together, it is cut. */
+/** The parts of a WebSocket that a session uses. It is cut after `budget` bytes in both directions together. */
 class FakeSocket {
   readyState = 0;
   bufferedAmount = 0;
@@ -244,8 +244,8 @@ class FakeSocket {
 }
 
 /**
- * A server of sessions, written plainly: it keeps every frame that it has sent. It records the numbers of pushes and
- * requests, answers the latter with their own payloads, and acknowledges when it likes.
+ * A simple session server: it keeps every frame that it has sent. It records the numbers of pushes and requests,
+ * answers the latter with their own payloads, and acknowledges at arbitrary times.
  */
 export class FakeServer {
   sessions = new Map();
@@ -294,7 +294,7 @@ class FakeSession {
   urgent = [];
   named = new Map();
   waiting = [];
-  /** What the client has told of places that it has processed. */
+  /** The client's acknowledgements of processed places. */
   processed = 0;
 
   push(method, payload, metadata = new Map()) {
@@ -322,7 +322,7 @@ class FakeSession {
   }
 }
 
-/** What a frame costs that stands behind its length. */
+/** The cost of a frame with its length prefix. */
 const frameCost = (sent) => sent.length - (sent.length < 129 ? 1 : sent.length < 16386 ? 2 : 3) + 64;
 
 class FakeConnection {
@@ -337,7 +337,7 @@ class FakeConnection {
 
   received(part) {
     for (const sent of this.#decoder.frames(part)) this.#take(readFrame(sent));
-    // At times later, so that windows fill.
+    // Sometimes later, so that windows fill.
     const acknowledge = () => this.#acknowledge();
     if (this.server.random() < 0.5) acknowledge(); else this.socket.world.setTimeout(acknowledge, 20);
   }

@@ -3,10 +3,10 @@ internal import Logging
 
 /// Runs `body` with the endpoint of a relay to `server`, whose connections are cut again and again.
 ///
-/// The relay is the bad network between the two ends, which know nothing of it. It passes on the frames of the session,
-/// delimited messages, without looking into them.
+/// The relay simulates a bad network between the two ends, which do not notice it. It passes on the session's frames,
+/// which are delimited messages, without decoding them.
 ///
-/// - Parameter messageCount: how many messages of the server a connection carries. The next one is lost with the
+/// - Parameter messageCount: how many of the server's messages a connection carries. The next one is lost with the
 ///   connection.
 nonisolated(nonsending) func withCuttingRelay<Result>(
     to server: Endpoint,
@@ -21,7 +21,7 @@ nonisolated(nonsending) func withCuttingRelay<Result>(
         sending: RawMessage.self
     ) { downstream in
         try await withConnection(to: server, receiving: RawMessage.self, sending: RawMessage.self) { upstream in
-            // An error of one direction ends the other one, too.
+            // An error in one direction also ends the other one.
             try await withThrowingDiscardingTaskGroup { group in
                 group.addTask {
                     for try await message in downstream.messages { try await upstream.send(message) }

@@ -4,7 +4,7 @@ internal import Lifeline
 internal import Logging
 internal import TokenStreamProtos
 
-/// Prints a story as it comes, over one connection after another.
+/// Prints a story as it arrives, over one connection after another.
 @main struct TokenStreamClient: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "TokenStreamClient",
@@ -38,7 +38,7 @@ internal import TokenStreamProtos
     @Option(help: ArgumentHelp("Which story. The same number tells the same one.", valueName: "number"))
     var seed: UInt64 = 1
 
-    /// At least 5, as the session has messages of its own at the beginning of a connection.
+    /// At least 5, because the session itself sends messages at the beginning of a connection.
     @Option(
         help: ArgumentHelp(
             "Cut the connection after every so many messages of the server, 5 at least. A token is one message.",
@@ -67,10 +67,10 @@ internal import TokenStreamProtos
         }
     }
 
-    /// - Throws: `ExitCode` when not every token came once.
+    /// - Throws: `ExitCode` if not every token arrived once.
     private func printStory(from endpoint: Endpoint) async throws {
         var configuration = SessionClientConfiguration()
-        // The connection is cut on purpose: no reason to wait longer each time, nor to give up after some times.
+        // The connection is cut on purpose, so the client does not wait longer each time, or give up.
         configuration.client.backoff.initialDelay = .milliseconds(100)
         configuration.client.backoff.factor = 1
         configuration.client.backoff.maximumAttempts = nil
@@ -87,7 +87,7 @@ internal import TokenStreamProtos
         let storyteller = Example_Story_V1_StorytellerClient(session)
         let request = Example_Story_V1_TellRequest.with { ($0.seed, $0.tokenCount) = (seed, tokens) }
         var tally = TokenTally()
-        // Also behind a story that breaks off.
+        // Also after an incomplete story.
         defer { if tally.receivedCount > 0 { try? printNow("\n") } }
         var connectionCount = 1
         for try await token in storyteller.tell(request, timeout: .seconds(timeout)) {
@@ -103,19 +103,19 @@ internal import TokenStreamProtos
         return tally
     }
 
-    /// Shows on a terminal where a connection begins.
+    /// Marks the beginning of a connection on a terminal.
     private func markConnection(_ number: Int) {
         guard !quiet, isatty(STDOUT_FILENO) == 1, isatty(STDERR_FILENO) == 1 else { return }
         writeError("\u{1b}[2m[\(number)]\u{1b}[0m")
     }
 }
 
-/// Standard output takes nothing more.
+/// Standard output accepts nothing more.
 private struct OutputFailure: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Says nothing of the connection, whose cuts are expected here.
+/// Logs nothing, because cuts of the connection are expected here.
 private let silentLogger = Logger(label: "TokenStreamClient") { _ in SwiftLogNoOpLogHandler() }
 
 /// Prints a text without waiting for the end of its line.

@@ -1,4 +1,4 @@
-/// Counts tokens, and what is missing or came twice, by their numbers.
+/// Counts tokens, and missing and repeated ones, by their numbers.
 struct TokenTally {
     private(set) var receivedCount = 0
     private(set) var lostCount = 0
@@ -16,14 +16,14 @@ struct TokenTally {
         }
     }
 
-    /// The stream has ended, which was to have so many tokens.
+    /// The stream has ended. It should have had `expectedCount` tokens.
     mutating func finish(expectedCount: Int) {
         lostCount += max(expectedCount - lastNumber, 0)
     }
 
     var isComplete: Bool { lostCount == 0 && repeatedCount == 0 }
 
-    /// The line that the client ends with.
+    /// The last line of the client.
     func summary(connectionCount: Int) -> String {
         func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         func fault(_ number: Int, _ word: String) -> String { "\(number == 0 ? "none" : "\(number)") \(word)" }

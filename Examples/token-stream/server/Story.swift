@@ -1,4 +1,4 @@
-/// A story without end, made up one token after another: a Markov chain over a short text.
+/// An endless story, generated one token after another: a Markov chain over a short text.
 struct Story: Sequence, IteratorProtocol {
     private static let source = """
         The keeper of the lighthouse wrote down every ship. The night was long, and the sea was dark. A storm came \
@@ -17,7 +17,7 @@ struct Story: Sequence, IteratorProtocol {
         north to the harbour, and lost no word of it.
         """
 
-    /// For each token, those that follow it somewhere in the text, as often as they do.
+    /// For each token, the tokens that follow it in the text, as often as they do.
     private static let followers: [Substring: [Substring]] = {
         let tokens = source.matches(of: /\n\n| ?\w+|[.,]/).map(\.output)
         // The first token follows the last one, so that every token has a follower.
@@ -39,7 +39,7 @@ struct Story: Sequence, IteratorProtocol {
     }
 }
 
-/// Random numbers that follow from a seed: SplitMix64.
+/// Random numbers from a seed: SplitMix64.
 private struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 

@@ -1,8 +1,8 @@
 internal import Lifeline
 internal import TokenStreamProtos
 
-/// Tells stories at the pace of a language model. It knows nothing of connections: while there is none, `send` keeps
-/// what the client has not had, and waits when that has become too much.
+/// Tells stories at the pace of a language model. It does not depend on connections: while there is none, `send` keeps
+/// the messages for the client, and waits when there are too many.
 struct Storyteller: Example_Story_V1_StorytellerHandler {
     private static let maximumTokenCount: UInt32 = 1_000_000
 

@@ -30,7 +30,7 @@ internal import UnixSignals
 
     func run() async throws {
         var configuration = SessionServerConfiguration()
-        // A story may be long, and whoever interrupts the server does not wait for its end.
+        // A story may be long, so an interrupted server does not wait for its end.
         configuration.server.shutdownGracePeriod = .seconds(2)
         try await withSessionServer(
             listeningOn: Endpoint(on),
@@ -38,7 +38,7 @@ internal import UnixSignals
             services: [Storyteller(pause: .seconds(1 / rate))]
         ) { server in
             try await print("listening on \(server.boundEndpoints[0])")
-            // Not held back until the buffer is full.
+            // Unbuffered.
             fflush(nil)
             for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { break }
         }

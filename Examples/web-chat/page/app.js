@@ -1,5 +1,5 @@
-// The page: what the user does goes to the connection, and what comes from it into the log. Text of others only ever
-// becomes text nodes.
+// The page: the user's actions go to the connection, and received messages go to the log. Text of others only becomes
+// text nodes.
 import { ChatMessage, date, Kind, timestamp } from "./chat-message.js";
 import { ChatConnection } from "./connection.js";
 
@@ -67,7 +67,7 @@ function makeMessage(words) {
   };
 }
 
-// What is shown
+// Display
 
 function showRoom(isShown) {
   joining.hidden = isShown;
@@ -143,7 +143,7 @@ function appendNotice(words, kind = "") {
   append(element("p", `notice ${kind}`, words));
 }
 
-/** Whether the log shows the newest entry: it does, unless the user has scrolled up to read. */
+/** Whether the log follows the newest entry: yes, unless the user has scrolled up to read. */
 let followsEnd = true;
 log.addEventListener("scroll", () => { followsEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40; });
 new ResizeObserver(() => { if (followsEnd) scrollToEnd(); }).observe(log);

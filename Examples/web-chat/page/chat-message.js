@@ -1,4 +1,4 @@
-// What this page needs of Protos/sample/chat/v1/chat.proto. Other fields are skipped.
+// The parts of Protos/sample/chat/v1/chat.proto that this page needs. Other fields are skipped.
 import { MessageType } from "./protobuf.js";
 
 export const Kind = Object.freeze({ unspecified: 0, text: 1, image: 2, system: 3 });
@@ -24,7 +24,7 @@ export function timestamp(milliseconds) {
   return { seconds: BigInt(seconds), nanos: Math.round((milliseconds - seconds * 1000) * 1_000_000) };
 }
 
-/** A Timestamp as a Date; null when there is none, or it is beyond what a Date can say (270,000 years). */
+/** A Timestamp as a Date; null if there is none, or if it is beyond the range of a Date (270,000 years). */
 export function date(timestamp) {
   if (!timestamp) return null;
   const date = new Date(Number(timestamp.seconds) * 1000 + timestamp.nanos / 1_000_000);

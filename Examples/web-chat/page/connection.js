@@ -1,14 +1,14 @@
-// A WebSocket that is made again when it is lost, with delimited messages on it.
+// A WebSocket that reconnects when it is lost, with delimited messages.
 import { delimited, DelimitedDecoder } from "./delimited.js";
 import { WireError } from "./protobuf.js";
 
 /** The longest message, in bytes: the room's limit. */
 export const MAXIMUM_MESSAGE_LENGTH = 64 << 10;
 
-/** How much may wait in the browser to be sent, in bytes: four of the longest messages. */
+/** How many bytes may wait in the browser to be sent: four of the longest messages. */
 const MAXIMUM_WAITING = 4 * MAXIMUM_MESSAGE_LENGTH;
 
-/** The close code of this page's own for bytes that cannot be read. (Browsers let pages use 1000 and 3000 to 4999.) */
+/** This page's close code for malformed bytes. (Browsers let pages use 1000 and 3000 to 4999.) */
 const UNREADABLE = 4000;
 
 /** Times are in milliseconds. They, and the number of attempts, are the defaults of Lifeline's own client. */
@@ -21,15 +21,15 @@ const defaults = {
 };
 
 /**
- * Connects at once. When the connection is lost it tries again, after 1, 2, 4 and 8 s, each ±20 %, so that not all pages
- * come at once to a server that is back. Then it gives up, until `reconnect()` or until the browser is online again. The
- * attempts are counted anew after 10 s of connection.
+ * Connects at once. When the connection is lost it tries again, after 1, 2, 4 and 8 s, each ±20 %, so that not all
+ * pages reconnect to a restarted server at once. Then it gives up, until `reconnect()` or until the browser is online
+ * again. The count of attempts is reset after 10 s of connection.
  *
  * It calls
  * - `onState(state, detail)` when the state changes: "connecting", "open", "waiting" (`detail` is the delay until the next
  *   attempt), "gaveUp" or "closed", which is the last one;
  * - `onMessage(message)` for each message;
- * - `onError(text)` with what the user should know: what came cannot be read, or what was sent may be lost.
+ * - `onError(text)` with a text for the user: a message was malformed, or sent messages may be lost.
  */
 export class ChatConnection {
   state = null;
@@ -45,7 +45,7 @@ export class ChatConnection {
     if (this.state === "waiting" || this.state === "gaveUp") this.reconnect();
   };
 
-  /** Throws `SyntaxError` when the URL is none of a WebSocket. */
+  /** Throws `SyntaxError` if the URL is not one of a WebSocket. */
   constructor(url, type, handlers, options = {}) {
     this.#url = url;
     this.#type = type;
@@ -62,7 +62,7 @@ export class ChatConnection {
     this.#connect();
   }
 
-  /** Sends a message. Returns why not, in words, when it cannot be sent now. */
+  /** Sends a message. Returns the reason, in words, if it cannot be sent now. */
   send(message) {
     if (this.state !== "open") return "There is no connection.";
     const payload = this.#type.encode(message);
@@ -86,14 +86,14 @@ export class ChatConnection {
     clearTimeout(this.#timer);
     const socket = new WebSocket(this.#url);
     socket.binaryType = "arraybuffer";
-    // A socket that was given up may still say something.
+    // A socket that was given up may still cause events.
     const whileCurrent = (handle) => (event) => { if (socket === this.#socket) handle(event); };
     socket.onopen = whileCurrent(() => this.#opened());
     socket.onmessage = whileCurrent((event) => this.#received(event.data));
     socket.onclose = whileCurrent((event) => this.#lost(event));
     this.#socket = socket;
     this.#decoder = new DelimitedDecoder(MAXIMUM_MESSAGE_LENGTH);
-    // A browser waits for minutes by itself.
+    // A browser by itself waits for minutes.
     this.#timer = setTimeout(() => this.#giveSocketUp(), this.#options.connectTimeout);
     this.#enter("connecting");
   }

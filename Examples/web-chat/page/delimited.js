@@ -1,19 +1,20 @@
-// Frames: each message behind its length as a varint, as Lifeline's binary messages over WebSocket carry them. These may
-// hold several frames, or parts of them.
+// Frames: each message follows its length as a varint, as in Lifeline's binary messages over WebSocket. These may
+// contain several frames, or parts of them.
 import { concatenate, varint, WireError } from "./protobuf.js";
 
-/** A payload behind its length. */
+/** A payload with its length prefix. */
 export function delimited(payload) {
   return concatenate([varint(BigInt(payload.length)), payload]);
 }
 
-/** Finds the frames in a stream that comes in pieces. It holds what has come of one frame, whatever that declares. */
+/** Finds the frames in a stream that arrives in pieces. It holds only the received bytes of one frame, whatever length
+ *  that declares. */
 export class DelimitedDecoder {
   #maximumLength;
   /** The prefix so far. */
   #length = 0;
   #prefixSize = 0;
-  /** The frame so far, with room to grow; null while its prefix comes. */
+  /** The frame so far, with room to grow; null while its prefix is read. */
   #body = null;
   #received = 0;
   #error = null;
@@ -29,8 +30,8 @@ export class DelimitedDecoder {
   }
 
   /**
-   * Takes a piece, and hands the payload of each frame that is whole now to `receive`. A payload may be a part of the
-   * piece. Throws `WireError`, now and from then on, when what follows cannot be read.
+   * Takes a piece, and passes the payload of each frame that it completes to `receive`. A payload may be a part of the
+   * piece. Throws `WireError`, now and from then on, if the bytes are malformed.
    */
   push(piece, receive) {
     if (this.#error) throw this.#error;
@@ -56,7 +57,7 @@ export class DelimitedDecoder {
     }
   }
 
-  /** Reads the prefix, or what is there of it. Returns the position after it. */
+  /** Reads the prefix, or the available part of it. Returns the position after it. */
   #readPrefix(piece, position) {
     while (position < piece.length) {
       const byte = piece[position++];
@@ -73,7 +74,7 @@ export class DelimitedDecoder {
     return position;
   }
 
-  /** The room doubles, so that it is at most twice what has come, and is copied into once or twice a byte. */
+  /** The room doubles, so it is at most twice the received bytes, and each byte is copied once or twice. */
   #append(part) {
     const needed = this.#received + part.length;
     if (needed > this.#body.length) {

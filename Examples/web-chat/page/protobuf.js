@@ -1,17 +1,17 @@
 // Protobuf's wire format (https://protobuf.dev/programming-guides/encoding), as much of it as messages without maps,
 // oneofs and floating point need. 64-bit numbers are BigInts, 32-bit ones Numbers.
 
-/** What came is not what it should be. Its message is for the user, and has nothing of the input in it. */
+/** The input is malformed. The error message is for the user, and contains nothing of the input. */
 export class WireError extends Error {
   name = "WireError";
 }
 
 const VARINT = 0, FIXED64 = 1, DELIMITED = 2, GROUP_START = 3, GROUP_END = 4, FIXED32 = 5;
 
-/** How deep groups and messages may stand in one another; as deep as Lifeline allows. */
+/** How deep groups and messages may be nested, as in Lifeline. */
 const MAXIMUM_DEPTH = 100;
 
-/** How a type of field stands on the wire. An absent field has its `initial` value, which is not written. */
+/** The wire format of a field type. An absent field has its `initial` value, which is not written. */
 const types = {
   string: { wireType: DELIMITED, initial: "", read: (r) => r.string(), write: (w, v) => w.bytes(utf8.encode(v)) },
   enum: { wireType: VARINT, initial: 0, read: (r) => int32(r.varint()), write: (w, v) => w.varint(signed(32, v)) },
@@ -70,7 +70,7 @@ export class MessageType {
       const field = this.#byNumber.get(number);
       if (field?.wireType === wireType) {
         if (field.message) {
-          // A message that comes in parts is the parts merged.
+          // A message in several parts is merged.
           const part = message[field.name] ?? field.message.#initial();
           message[field.name] = field.message.#decode(reader.bytes(), part, depth + 1);
         } else if (field.isRepeated) {
@@ -185,7 +185,7 @@ class Reader {
   }
 }
 
-/** Puts the parts of a message together. */
+/** Joins the parts of a message. */
 class Writer {
   #parts = [];
 
@@ -208,7 +208,7 @@ class Writer {
     this.#parts.push(bytes);
   }
 
-  /** Numbers stand packed behind one tag, others have a tag each. */
+  /** Numbers are packed after one tag; others have a tag each. */
   repeated(field, values) {
     if (field.wireType === DELIMITED) {
       for (const value of values) {

@@ -1,9 +1,9 @@
 internal import Lifeline
 
-/// What waits to be sent to one member, bounded: when it is full, what comes is left out, and counted.
+/// The bounded queue of messages for one member: when it is full, further messages are omitted and counted.
 ///
-/// A member takes up about 0.8 MiB so, at most: 256 KiB here, as much of what was taken and is being sent, and as much
-/// and one message in its connection.
+/// So a member takes at most about 0.8 MiB: 256 KiB here, as much in messages that are being sent, and as much and one
+/// message in its connection.
 struct Outbox {
     /// In bytes, as `cost(of:)` counts them.
     static let capacity = 256 << 10
@@ -15,7 +15,7 @@ struct Outbox {
     /// Takes a message, or counts it when there is no room.
     mutating func put(_ message: RawMessage) {
         let cost = Outbox.cost(of: message)
-        // Once one is missing, those after it are too, so that the notice comes where they were.
+        // After the first omitted message, later ones are omitted, too, so that the notice is in their place.
         guard missedCount == 0, self.cost + cost <= Outbox.capacity else {
             missedCount += 1
             return
@@ -24,7 +24,7 @@ struct Outbox {
         self.cost += cost
     }
 
-    /// Hands out what there is, and how many messages were left out after it.
+    /// Hands out the messages, and the number of messages that were omitted after them.
     mutating func takeAll() -> (messages: [RawMessage], missedCount: Int) {
         defer { self = Outbox() }
         return (messages, missedCount)

@@ -3,10 +3,10 @@ internal import LifelineProtos
 internal import LifelineWellKnownTypes
 internal import Synchronization
 
-/// Those who are connected, whatever over.
+/// All connected members, over any transport.
 ///
-/// A member who speaks waits for nobody. Each member has an outbox that holds a bounded number of bytes. A member who
-/// does not read in time misses messages, and is told how many.
+/// A sending member waits for nobody. Each member has an outbox that holds a bounded number of bytes. A member that
+/// does not read in time misses messages, and gets their number.
 final class Room: Sendable {
     typealias MemberConnection = Connection<Sample_Chat_V1_ChatMessage, RawMessage>
 
@@ -38,7 +38,7 @@ final class Room: Sendable {
     private func join() throws -> (id: UInt64, member: Member) {
         let member = Member()
         let id = try state.withLock { state in
-            // First what greets, and then what others say.
+            // First the greeting, and then the messages of others.
             try member.put(.greeting(othersCount: state.members.count))
             state.nextID += 1
             state.members[state.nextID] = member
@@ -51,28 +51,28 @@ final class Room: Sendable {
         state.withLock { _ = $0.members.removeValue(forKey: id) }
     }
 
-    /// A message that was within the limit as it came, and is not as it would be passed on: its speaker is cut.
+    /// A message that was within the limit when it arrived, but exceeds it when it is encoded again: its sender is cut.
     private struct TooLong: Error, CustomStringConvertible {
         let description = "A message is too long to be passed on."
     }
 
-    /// Puts a message into the outboxes of all but who said it. It is encoded once, and they share its bytes.
+    /// Puts a message into the outboxes of all members except its sender. It is encoded once, and they share its bytes.
     private func tell(_ message: Sample_Chat_V1_ChatMessage, from speaker: UInt64) throws {
         var message = message
-        // Only the room speaks as the system.
+        // Only the room sends as the system.
         if message.kind == .system { message.kind = .text }
         let encoded = try RawMessage(message)
-        // What is encoded anew may be longer than what came, and no listener is to be refused it.
+        // The new encoding may be longer than the received one, and no listener may be refused it.
         guard encoded.bytes.count <= Room.maximumMessageLength else { throw TooLong() }
         let listeners = state.withLock { $0.members.filter { $0.key != speaker } }
         for member in listeners.values { member.put(encoded) }
     }
 }
 
-/// Somebody in the room, and what they have still to be told.
+/// A member of the room, and its waiting messages.
 private final class Member: Sendable {
     private let outbox = Mutex(Outbox())
-    /// Rings when there is something in the outbox.
+    /// Signals that there is something in the outbox.
     private let bell = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     func put(_ message: RawMessage) {
@@ -80,7 +80,7 @@ private final class Member: Sendable {
         bell.continuation.yield()
     }
 
-    /// Sends what is in the outbox, until the task is cancelled. `send` waits while the peer does not read.
+    /// Sends the messages in the outbox, until the task is cancelled. `send` waits while the peer does not read.
     func forwardMessages(to connection: Room.MemberConnection) async throws {
         for await _ in bell.stream {
             let (messages, missedCount) = outbox.withLock { $0.takeAll() }
@@ -90,7 +90,7 @@ private final class Member: Sendable {
     }
 }
 
-/// What the room itself says.
+/// The room's own messages.
 extension RawMessage {
     fileprivate static func greeting(othersCount: Int) throws -> RawMessage {
         let company =

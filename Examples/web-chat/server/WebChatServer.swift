@@ -25,7 +25,7 @@ internal import UnixSignals
     @Option(help: ArgumentHelp("Where other programs connect.", valueName: "url"))
     var plain = "tcp://127.0.0.1:7000"
 
-    /// Any page in a browser may ask for a WebSocket to any server, also to one on the user's own machine.
+    /// Any page in a browser may open a WebSocket to any server, even to one on the user's own machine.
     @Option(help: "An origin whose page may connect; may be given several times.")
     var origin = ["http://127.0.0.1:8000", "http://localhost:8000"]
 
@@ -46,7 +46,7 @@ internal import UnixSignals
                 handler: room.serve
             ) { programs in
                 try await print("listening on \(browsers.boundEndpoint) and \(programs.boundEndpoint)")
-                // Not held back until the buffer is full.
+                // Unbuffered.
                 fflush(nil)
                 for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { break }
             }
@@ -57,9 +57,9 @@ internal import UnixSignals
         var configuration = ServerConfiguration()
         configuration.webSocket.origins = .only(Set(origin))
         configuration.connection.maximumFrameLength = Room.maximumMessageLength
-        // With what a member may take, the room takes less than 1 GiB.
+        // With the memory of each member, the room takes less than 1 GiB.
         configuration.maximumConnections = 500
-        // Nothing in the room is worth waiting for longer.
+        // The room needs no longer grace period.
         configuration.shutdownGracePeriod = .seconds(2)
         configuration.connection.closeTimeout = .seconds(1)
         return configuration

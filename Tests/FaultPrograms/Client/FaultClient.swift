@@ -5,10 +5,10 @@ import LifelineCore
 import LifelineProtos
 import Logging
 
-/// The client that faults happen to: it says what it notices.
+/// The client of the fault trials. It prints the events that it notices.
 ///
-/// Commands: `send COUNT`, and `flow MICROSECONDS`, which sends a message each so many microseconds until `flow 0`. It
-/// closes in order at the end of its input.
+/// Commands: `send COUNT`, and `flow MICROSECONDS`, which sends a message every MICROSECONDS until `flow 0`. It closes
+/// in order at the end of its input.
 @main struct FaultClient: AsyncParsableCommand {
     private typealias Message = Sample_Chat_V1_ChatMessage
 
@@ -59,7 +59,7 @@ import Logging
         configuration.connection.connectTimeout = .milliseconds(connectTimeout)
         configuration.backoff.initialDelay = .milliseconds(min(100, longestBackoff))
         configuration.backoff.cap = .milliseconds(longestBackoff)
-        // However long a fault lasts.
+        // Long enough for any fault.
         configuration.backoff.maximumAttempts = nil
         if unwatched {
             configuration.connection.keepalive = nil
@@ -69,7 +69,7 @@ import Logging
         return configuration
     }
 
-    /// The peer sends back what it gets of this kind.
+    /// The peer sends back messages of this kind.
     private static let heartbeat = HeartbeatMessages<Message, Message>(
         ping: { number in
             .with { message in
@@ -82,7 +82,7 @@ import Logging
     )
 
     private static func runSayingWhatHappens(_ client: Client<Message, Message>) async throws {
-        // Made before it runs, it begins with the first step.
+        // The iterator is made before the client runs, so it begins with the first step.
         var events = client.events.makeAsyncIterator()
         async let running: Void = client.run()
         while let event = await events.next() {

@@ -2,7 +2,7 @@ import FaultSupport
 import Lifeline
 import LifelineProtos
 
-/// Sends messages that are numbered 1, 2, 3… through all connections, and says which were accepted.
+/// Sends messages with the numbers 1, 2, 3… across all connections, and reports the accepted ones.
 actor MessageSender {
     private let text: String
     private let sendMessage: @Sendable (Sample_Chat_V1_ChatMessage) async throws -> Void
@@ -15,7 +15,7 @@ actor MessageSender {
         self.sendMessage = send
     }
 
-    /// Sends so many, and says so once for all that were accepted together.
+    /// Sends a number of messages, and reports all accepted ones together.
     func send(_ count: UInt64) async {
         commandCount += 1
         let (number, first) = (commandCount, lastID + 1)
@@ -50,7 +50,7 @@ actor MessageSender {
         return acceptedCount
     }
 
-    /// Sends one each `interval` from now on; zero stops that.
+    /// Sends one message every `interval` from now on; zero stops this.
     func flow(every interval: Duration) async {
         flow?.cancel()
         await flow?.value

@@ -4,7 +4,7 @@ import Lifeline
 import LifelineProtos
 import Logging
 
-/// The server that a fault's client talks to: it says what it receives.
+/// The server of the fault trials. It prints the messages that it receives.
 ///
 /// Commands: `pause` and `resume` reading. It shuts down in order at the end of its input.
 @main struct FaultPeer: AsyncParsableCommand {
@@ -13,7 +13,7 @@ import Logging
     func run() async throws {
         let gate = Gate()
         var configuration = ServerConfiguration()
-        // What clients have sent until they end their side is still read.
+        // Messages that clients send before they end their side are still read.
         configuration.shutdownOrder = .peersFirst
         try await withServer(
             listeningOn: Endpoint(on),
@@ -74,7 +74,7 @@ private func answer(
 }
 
 extension [UInt64] {
-    /// What follows one another without gaps.
+    /// Numbers without gaps.
     fileprivate var runs: [ClosedRange<UInt64>] {
         reduce(into: []) { runs, id in
             if let last = runs.last, last.upperBound + 1 == id {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds up those who pass while it is closed.
+/// Holds up callers while it is closed.
 final class Gate: Sendable {
     private struct State {
         var isOpen = true

@@ -1,7 +1,7 @@
 import ArgumentParser
 import FaultSupport
 
-/// Puts a client through faults of a real network and prints what came of it.
+/// Exposes a client to real network faults, and prints the results.
 @main struct FaultTable: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/faults",

@@ -3,7 +3,7 @@ import Foundation
 
 /// The table, written line by line as results come.
 struct Report {
-    /// Whether what takes too long fails the run, as anything else that is wrong does.
+    /// Whether exceeded bounds fail the run, as other failures do.
     let areTimesBound: Bool
     private var missedLines: [String] = []
 
@@ -19,7 +19,7 @@ struct Report {
         write(["fault", "noticed as", "to make, ms", "to notice, ms", "to heal, ms", "sent", "lost", "reported"], "")
     }
 
-    /// - Throws: `CancellationError`: what was interrupted is no outcome.
+    /// - Throws: `CancellationError`: an interrupted trial has no outcome.
     mutating func add(_ outcome: Outcome) throws {
         try Task.checkCancellation()
         let misses = outcome.misses + outcome.delays
@@ -35,13 +35,13 @@ struct Report {
         if !(areTimesBound ? misses : outcome.misses).isEmpty { missedLines.append(line) }
     }
 
-    /// Repeats what failed the run, for who sees only the end of it.
+    /// Repeats the failures, for readers who see only the end of the output.
     func end() {
         guard isMissed else { return }
         put("What failed, of all that is above:\n" + missedLines.joined())
     }
 
-    /// One duration, or of many the 50th and the 99th percentile and the maximum.
+    /// One duration, or the 50th and 99th percentile and the maximum of many.
     private func text(_ durations: [Duration]) -> String {
         switch durations.count {
         case 0: return "-"
@@ -64,7 +64,7 @@ struct Report {
         return line
     }
 
-    /// At once, also into a file.
+    /// Unbuffered, also into a file.
     private func put(_ text: String) {
         FileHandle.standardOutput.write(Data(text.utf8))
     }

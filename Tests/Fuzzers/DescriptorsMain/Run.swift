@@ -2,7 +2,7 @@ internal import LifelineMessages
 internal import LifelineReflection
 
 /// Reads the first half of `bytes` as a FileDescriptorSet, and the rest as a message of each type in it: in the binary
-/// format, as JSON and as text. Errors are fine. Traps when something makes no sense.
+/// format, as JSON and as text. Errors are fine. Traps at a contradiction.
 func run(_ bytes: [UInt8]) {
     // The first byte says how much of the rest is the set.
     guard let split = bytes.first else { return }
@@ -51,7 +51,7 @@ private func check(_ type: MessageDescriptor, _ pool: DescriptorPool, _ types: M
     }
 }
 
-/// The messages that an input is in some format.
+/// The messages that an input represents in any format.
 private func messages(_ type: MessageDescriptor, _ types: MessageRegistry, _ input: [UInt8]) -> [DynamicMessage] {
     let json = JSONDecodingOptions(types: types)
     let (text, options) = (String(decoding: input, as: UTF8.self), TextFormatDecodingOptions(types: types))

@@ -1,6 +1,6 @@
-// Decodes an input, and walks through all that came out of it: after a failure too, for what was decoded until then is
-// promised to be a message. Checks what lifeline_message.h and lifeline_arena.h promise about memory, and that
-// lifeline_message_parse comes to the same. Checks extensions, too, and writes one of them.
+// Decodes an input, and walks through the result, even after a failure, because a partly decoded message is promised to
+// be valid. Checks the promises of lifeline_message.h and lifeline_arena.h about memory, and that
+// lifeline_message_parse gives the same result. Also checks extensions, and writes one of them.
 #include "fuzz_input.h"
 
 // A copy for which memory is short by a word is refused.
@@ -11,7 +11,7 @@ static void check_copy_without_room(const FuzzMessage *message, void *memory, si
     lifeline_arena_destroy(&arena);
 }
 
-// A message that is encoded with a lower limit of depth than it needs is refused, and else encoded as ever.
+// A message is refused if the depth limit of encoding is lower than it needs, and otherwise encoded as usual.
 static void check_encoding_depth(
     const FuzzMessage *message, uint32_t depth, const uint8_t *expected, size_t expected_count) {
     uint8_t *encoded = NULL;
@@ -21,7 +21,7 @@ static void check_encoding_depth(
     free(encoded);
 }
 
-// A deep copy takes what copy_size says to the byte, refers to nothing of the original, and equals it.
+// A deep copy takes exactly copy_size bytes, refers to nothing of the original, and equals it.
 static void check_copy(FuzzMessage *message, FuzzBytes *bytes, uint32_t depth) {
     const LifelineMessageTable *table = message->table;
     size_t size = lifeline_message_copy_size(table, message->fields);
@@ -79,7 +79,7 @@ static void check_bound(const FuzzInput *input, const LifelineFailure *expected)
     free(memory);
 }
 
-// The outcome is that of an ample budget, `ample`, or that there was no memory for it.
+// The outcome equals that of an ample budget, `ample`, or is a lack of memory.
 static void check_failure(const LifelineFailure *failure, const LifelineFailure *ample) {
     FUZZ_CHECK(failure->status == LIFELINE_OUT_OF_MEMORY || fuzz_same_failure(failure, ample));
 }
@@ -132,7 +132,7 @@ static void check_same_extensions(
     }
 }
 
-// An extension that is removed is gone, and the others are as they were; written again, it is as it was, too.
+// A removed extension is gone, and the others are unchanged. Written again, it is equal to before.
 static void check_writing_extension(const FuzzMessage *message, const LifelineMessageTable *extension) {
     LifelineArena arena;
     void *value = read_extension(extension, message->fields, &arena);
@@ -155,7 +155,7 @@ static void check_writing_extension(const FuzzMessage *message, const LifelineMe
 static void check_writing_extensions(const FuzzMessage *message, const FuzzInput *input) {
     size_t chosen = input->variant % fuzz_extension_count;
     for (size_t index = 0; index < fuzz_extension_count; index += 1) {
-        // One of each type, for each takes the time of reading all.
+        // One of each type, because each takes the time of reading all.
         const LifelineMessageTable *extension = fuzz_extensions[(chosen + index) % fuzz_extension_count];
         if (extension->extended == message->table) return check_writing_extension(message, extension);
     }

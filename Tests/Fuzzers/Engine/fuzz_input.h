@@ -1,4 +1,4 @@
-// Shared by the engine's fuzzers: one format of input, so that those of the binary format share one corpus too.
+// Shared by the engine's fuzzers: one format of input, so that those of the binary format can also share one corpus.
 //
 //   byte 0   the low seven bits choose the message type (fuzz_tables.c); the highest, whether strings may be other than
 //            UTF-8
@@ -17,7 +17,7 @@
 
 #include "lifeline_extensions.h"
 
-// Ends the run, as a crash, when `condition` does not hold.
+// Ends the run, as a crash, if `condition` is false.
 #define FUZZ_CHECK(condition)                                                              \
     do {                                                                                   \
         if (condition) break;                                                              \
@@ -44,7 +44,8 @@ bool fuzz_read_input(const uint8_t *data, size_t size, FuzzInput *input);
 FuzzInput fuzz_with_ample_budget(const FuzzInput *input);
 
 // A copy of encoded bytes in a heap block of exactly their size and the decoder's slop, so that AddressSanitizer sees
-// each read behind it. `filler` is what the slop holds; `offset` (0 ... 7) how far from an aligned address they begin.
+// each read behind it. `filler` is the content of the slop; `offset` (0 ... 7) is the distance of their begin from an
+// aligned address.
 typedef struct FuzzBytes {
     uint8_t *block;
     const uint8_t *bytes;
@@ -54,7 +55,7 @@ typedef struct FuzzBytes {
 FuzzBytes fuzz_copy_bytes(const uint8_t *bytes, size_t count, uint8_t filler, uint8_t offset);
 void fuzz_free_bytes(FuzzBytes *bytes);
 
-// A message in an arena of its own, and how decoding it went.
+// A message in its own arena, and the outcome of decoding it.
 typedef struct FuzzMessage {
     const LifelineMessageTable *table;
     LifelineArena arena;
@@ -73,17 +74,17 @@ void fuzz_start_arena(LifelineArena *arena, void *memory, size_t size, size_t bu
 FuzzMessage fuzz_create_message(const LifelineMessageTable *table, void *memory, size_t size, size_t budget);
 void fuzz_free_message(FuzzMessage *message);
 
-// Decodes into `message`, checks what holds of every outcome, and returns whether it was decoded.
+// Decodes into `message`, checks the rules for every outcome, and returns whether it was decoded.
 bool fuzz_decode(
     FuzzDecoder *decode, FuzzMessage *message, const FuzzBytes *bytes, const LifelineDecodeOptions *options);
 
-// What holds of the outcome of decoding `count` bytes into `message`.
+// Checks the rules for the outcome of decoding `count` bytes into `message`.
 void fuzz_check_outcome(const FuzzMessage *message, bool decoded, size_t count, const LifelineDecodeOptions *options);
 
-// Checks that the remains of the message's budget, and the memory that it took, are the budget together at most.
+// Checks that the rest of the message's budget and the memory that it took together do not exceed the budget.
 void fuzz_check_budget(const FuzzMessage *message, size_t budget);
 
-// Whether decoding stopped, if it did, at the same place for the same reason.
+// Whether both decodings succeeded, or stopped at the same place for the same reason.
 bool fuzz_same_failure(const LifelineFailure *left, const LifelineFailure *right);
 
 // Encodes into a heap block of the exact size, which the caller frees. False, with nothing allocated, when messages are

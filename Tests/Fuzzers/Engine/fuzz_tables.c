@@ -1,5 +1,5 @@
-// The message types that an input can choose, and the extensions that are known. New types go to the end: the corpus
-// names them by their place here.
+// The message types that an input can choose, and the known extensions. New types go to the end, because the corpus
+// names them by their position here.
 #include "fuzz_input.h"
 #include "google/protobuf/any.lifeline.h"
 #include "google/protobuf/duration.lifeline.h"

@@ -21,8 +21,8 @@ size_t fuzz_write_float(float value, uint8_t *text) {
     return (size_t)count;
 }
 
-// Parses from memory of exactly the text's size, and checks what holds of every outcome: the message too, which is
-// valid after a failure as well.
+// Parses from memory of exactly the text's size, and checks the rules for every outcome, including the message, which
+// is valid even after a failure.
 static bool parse(
     const FuzzFormat *format, FuzzMessage *message, const uint8_t *text, size_t count, size_t budget,
     const FuzzTextualOptions *options) {
@@ -50,7 +50,7 @@ static bool parse(
     return parsed;
 }
 
-// False when extensions stand inside each other deeper than can be printed.
+// False if extensions are nested deeper than can be printed.
 static bool print(
     const FuzzFormat *format, const FuzzMessage *message, const FuzzTextualOptions *options, LifelineText *text) {
     LifelineFailure failure;
@@ -88,7 +88,7 @@ static void check_printing(
 // Any start of the text is parsed or refused.
 static void check_truncations(
     const FuzzFormat *format, const FuzzInput *input, const FuzzTextualOptions *options) {
-    // Of a long text some, or this would take all the time.
+    // Only some of a long text, because all would take too long.
     size_t step = 1 + input->count / 128;
     for (size_t count = input->variant % step; count < input->count; count += step) {
         FuzzMessage message = fuzz_create_message(input->table, NULL, 0, fuzz_ample_budget);
@@ -97,7 +97,7 @@ static void check_truncations(
     }
 }
 
-// With little memory the outcome is the same, or that there was none.
+// With little memory, the outcome is the same, or a lack of memory.
 static void check_budget(
     const FuzzFormat *format, const FuzzInput *input, const FuzzMessage *ample, const FuzzTextualOptions *options) {
     FuzzMessage message = fuzz_create_message(input->table, NULL, 0, input->budget);

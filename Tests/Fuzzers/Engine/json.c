@@ -1,4 +1,4 @@
-// Parses texts as JSON, prints what they hold, and parses that again.
+// Parses texts as JSON, prints their contents, and parses the result again.
 #include "fuzz_textual.h"
 
 static bool parse(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {

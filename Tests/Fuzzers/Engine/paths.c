@@ -1,5 +1,5 @@
-// What can be done in two ways comes to the same: decoding with tail calls and without, whatever lies behind the input
-// and as long as there is memory; and looking at text by the processor's vectors and by a table.
+// Two ways give the same result: decoding with and without tail calls, whatever bytes follow the input and as long as
+// there is memory; and checking text with the processor's vectors and with a table.
 #include "fuzz_input.h"
 #include "utf8.h"
 
@@ -15,7 +15,7 @@ static void check_messages(const FuzzMessage *left, const FuzzMessage *right, ui
     free(right_encoded);
 }
 
-// What was decoded until a failure is a message too.
+// A partly decoded message is also valid.
 static void check_readable(const FuzzMessage *message, uint32_t depth) {
     if (message->failure.status != LIFELINE_OK) check_messages(message, message, depth);
 }
@@ -29,7 +29,7 @@ static void check_decoders(const FuzzInput *input) {
     FuzzMessage plain = fuzz_create_message(input->table, NULL, 0, input->budget);
     FUZZ_CHECK((fast.fields == NULL) == (plain.fields == NULL));
     if (fast.fields == NULL) return;
-    // What would be read as the end of a varint in one is the middle of one in the other.
+    // Bytes that one would read as the end of a varint are the middle of one for the other.
     uint8_t filler = input->variant;
     FuzzBytes fast_bytes = fuzz_copy_bytes(input->message, input->count, filler, input->variant & 7);
     FuzzBytes plain_bytes = fuzz_copy_bytes(input->message, input->count, (uint8_t)~filler, 0);
@@ -64,9 +64,9 @@ static void check_utf8(const uint8_t *text, size_t count) {
     FUZZ_CHECK(by_table || !is_ascii(text, count));
 }
 
-// The whole input, and pieces of it, which begin in the middle of characters and vectors and end there.
+// The whole input, and pieces that begin and end within characters and vectors.
 static void check_validators(const FuzzInput *input) {
-    // Two copies, for validators of UTF-8 have no slop to read.
+    // Two copies, because validators of UTF-8 have no slop to read.
     uint8_t *text = malloc(input->count);
     FUZZ_CHECK(text != NULL || input->count == 0);
     if (input->count > 0) memcpy(text, input->message, input->count);

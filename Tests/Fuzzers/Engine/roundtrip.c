@@ -1,5 +1,5 @@
-// The laws of encoding: what is decoded, encoded and decoded again is equal, encodings are canonical, a delimited
-// message is its length and then the message, and whose memory it is written to makes no difference; and decoding one
+// The laws of encoding: a message that is encoded and decoded again is equal; encodings are canonical; a delimited
+// message is its length and then the message; the owner of the output memory makes no difference; and decoding one
 // message after another merges them.
 #include "fuzz_input.h"
 
@@ -7,7 +7,7 @@ static bool same_bytes(const uint8_t *left, size_t left_count, const uint8_t *ri
     return left_count == right_count && (left_count == 0 || memcmp(left, right, left_count) == 0);
 }
 
-// A message, and what it is when it is encoded.
+// A message, and its encoding.
 typedef struct Encoding {
     const FuzzMessage *message;
     uint32_t depth;
@@ -16,10 +16,10 @@ typedef struct Encoding {
     size_t count;
 } Encoding;
 
-// lifeline_encoder_init promises that there is room for a message which leaves so many bytes over.
+// lifeline_encoder_init promises that there is room for a message if it leaves this many bytes free.
 static const size_t ample_room = 88;
 
-// Whether the encoder holds `first` and behind that `second`.
+// Whether the encoder holds `first` followed by `second`.
 static bool holds(
     const LifelineEncoder *encoder, const uint8_t *first, size_t first_count, const uint8_t *second,
     size_t second_count) {
@@ -29,7 +29,7 @@ static bool holds(
         && same_bytes(held + first_count, second_count, second, second_count);
 }
 
-// Encodes in memory of the caller's that has `room` bytes in front of the `held_count` bytes that it holds already.
+// Encodes into memory of the caller that has `room` bytes before the `held_count` bytes that it already holds.
 static void check_encoding_in(const Encoding *expected, size_t room, size_t held_count, bool can_grow) {
     uint8_t *memory = malloc(room + held_count);
     uint8_t *held = malloc(held_count);
@@ -59,7 +59,7 @@ static void check_encoding_in(const Encoding *expected, size_t room, size_t held
     free(held);
 }
 
-// In memory that surely has room, may have, just has for what is written, or has none; with bytes held and without.
+// In memory that certainly has room, may have room, has exactly enough, or has none; with and without held bytes.
 static void check_memory(const Encoding *expected, uint8_t variant) {
     size_t count = expected->count;
     size_t rooms[] = {count + ample_room, count + variant % ample_room, count, count == 0 ? 0 : variant % count};
@@ -103,7 +103,7 @@ static void check_encoding(const FuzzMessage *message, const FuzzInput *input) {
 
     FuzzBytes bytes = fuzz_copy_bytes(encoded, count, 0x80, 0);
     FuzzMessage again = fuzz_create_message(message->table, NULL, 0, fuzz_ample_budget);
-    // An entry of a map is written with its value, one level further down, also where the input had none.
+    // A map entry is written with its value, one level deeper, even if the input had none.
     LifelineDecodeOptions deeper = input->options;
     deeper.maximum_depth += 1;
     FUZZ_CHECK(fuzz_decode(lifeline_message_decode, &again, &bytes, &deeper));
@@ -133,7 +133,7 @@ static bool skip_varint(const uint8_t *bytes, size_t count, size_t *position, ui
     return false;
 }
 
-// Moves over one field of the root; false when there is none, or a group, or something that is not protobuf.
+// Skips one field of the root; false if there is none, or for a group or malformed bytes.
 static bool skip_field(const uint8_t *bytes, size_t count, size_t *position) {
     uint64_t tag = 0;
     uint64_t length = 0;
@@ -158,7 +158,7 @@ static bool skip_field(const uint8_t *bytes, size_t count, size_t *position) {
     return true;
 }
 
-// Where the root's fields can be cut in two, `choice` fields from the start at most.
+// A position where the root's fields can be split, at most `choice` fields from the start.
 static size_t split_position(const FuzzInput *input, uint8_t choice) {
     size_t position = 0;
     for (size_t next = 0; choice > 0 && skip_field(input->message, input->count, &next); choice -= 1) position = next;
@@ -178,7 +178,7 @@ static void check_equality(const FuzzMessage *left, const FuzzMessage *right, ui
     free(right_bytes);
 }
 
-// Decoding a, then merging b, is decoding a and b in one: its failures too.
+// Decoding a and then merging b equals decoding a and b at once, including failures.
 static void check_merge(const FuzzMessage *whole, const FuzzInput *input) {
     size_t split = split_position(input, input->variant);
     FuzzBytes first = fuzz_copy_bytes(input->message, split, 0x00, 0);

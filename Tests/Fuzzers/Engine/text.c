@@ -1,4 +1,4 @@
-// Parses texts as text format, prints what they hold, and parses that again.
+// Parses texts as text format, prints their contents, and parses the result again.
 #include <string.h>
 #include <strings.h>
 
@@ -39,8 +39,8 @@ static bool begins_with(const uint8_t *bytes, size_t count, const char *word) {
     return count >= strlen(word) && memcmp(bytes, word, strlen(word)) == 0;
 }
 
-// The bytes of a google.protobuf.Any are printed as the message that they are, in their shortest form and without
-// unknown fields, and NaN without its sign.
+// The bytes of a google.protobuf.Any are printed as a message, in their shortest form and without unknown fields, and
+// NaN without its sign.
 static bool may_lose(const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
     bool knows_types = options->types.find_message != NULL;
     bool has_url = false;

@@ -1,4 +1,5 @@
-/// Ends the run, as a crash, when `condition` does not hold. Unlike `precondition`, it says why in optimised code too.
+/// Ends the run, as a crash, if `condition` is false. Unlike `precondition`, it also prints the reason in optimised
+/// code.
 func check(
     _ condition: Bool,
     _ message: @autoclosure () -> String = "does not hold",
@@ -8,7 +9,7 @@ func check(
     if !condition { fatalError(message(), file: file, line: line) }
 }
 
-/// Likewise, when what was read is not what the model says.
+/// The same, if a value that was read differs from the model.
 func checkEqual(_ read: Value, _ expected: Value, _ message: @autoclosure () -> String) {
     check(read == expected, "\(message())\n    read:     \(read)\n    expected: \(expected)")
 }

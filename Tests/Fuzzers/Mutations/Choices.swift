@@ -1,4 +1,4 @@
-/// What a run does, read from the fuzzer's bytes. Behind their end everything is 0.
+/// The choices of a run, read from the fuzzer's bytes. After their end everything is 0.
 struct Choices {
     private var rest: ArraySlice<UInt8>
 

@@ -3,15 +3,15 @@ struct Field<Message> {
     let name: String
     /// The oneof that it is a member of.
     let oneof: String?
-    /// What it holds; nil when it is absent.
+    /// Its value; nil if it is absent.
     let read: (Message) -> Value?
     let change: (inout Message, inout [String: Value], inout Choices, Held) -> Void
-    /// What it holds when the first value has been merged into the second.
+    /// Its value after the first value was merged into the second.
     let merge: (Value, Value) -> Value
 }
 
 extension Field {
-    /// A field that is present when it is not its type's default: proto3's scalars, repeated fields and maps.
+    /// A field that is present if it differs from its type's default: proto3's scalars, repeated fields and maps.
     static func implicit<Content: Fuzzed>(
         _ name: String,
         _ path: WritableKeyPath<Message, Content>,
@@ -31,7 +31,7 @@ extension Field {
         make(name, path, oneof: nil, isPresent: has, clear: clear, inPlace: inPlace)
     }
 
-    /// A member of the oneof `oneof`, which is present when that `holds` it. Clearing one clears them all.
+    /// A member of the oneof `oneof`, which is present if that `holds` it. Clearing one clears them all.
     static func member<Content: Fuzzed, OneOf>(
         _ name: String,
         of oneof: WritableKeyPath<Message, OneOf?>,
@@ -65,7 +65,7 @@ extension Field {
                 return value == absent ? nil : value
             }
             if isPresent(message) { return message[keyPath: path].model }
-            // Not by their models: an absent message has absent messages below it without end.
+            // Not by their models, because an absent message has infinitely many absent messages below it.
             check(message[keyPath: path] == Content(), "\(name) is absent, but does not read as its default")
             return nil
         }
@@ -91,7 +91,7 @@ extension Field {
                 message[keyPath: path] = value
                 after = model
             case 4:
-                // While the field is lent, something gets hold of it.
+                // Copies the field while it is lent.
                 inPlace(&message) { content in
                     held.hold(content, before)
                     content.change(&after, &choices, held)

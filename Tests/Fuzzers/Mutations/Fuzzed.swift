@@ -1,30 +1,30 @@
 internal import LifelineMessages
 
-/// A type of the library's API that is changed along with its model, and can say what it holds.
+/// A type of the library's API that is changed together with its model, and can be read as a model.
 protocol Fuzzed: Equatable {
     init()
 
-    /// What a value with nothing in it holds.
+    /// The model of an empty value.
     static var emptyModel: Value { get }
 
     /// A new value and its model.
     static func make(_ choices: inout Choices, _ held: Held) -> (Self, Value)
 
-    /// What this value holds, read through the API.
+    /// The model of this value, read through the API.
     var model: Value { get }
 
     /// Makes one change to this value, and the same to its model.
     mutating func change(_ model: inout Value, _ choices: inout Choices, _ held: Held)
 
-    /// What a field that holds `old` holds when an encoding with `new` has been merged into it.
+    /// The model of a field with `old` after an encoding with `new` was merged into it.
     static func merge(_ new: Value, into old: Value) -> Value
 }
 
-/// What can be in repeated fields and maps.
+/// Types that can be in repeated fields and maps.
 protocol FuzzedElement: Fuzzed, FieldElement {}
 
 extension Fuzzed {
-    /// A new value, or one that is shared with something else.
+    /// A new value, or one that shares memory with another.
     static func makeOrPick(_ choices: inout Choices, _ held: Held) -> (Self, Value) {
         if choices.below(3) == 0, let picked = held.pick(Self.self, choices.byte()) { return picked }
         return make(&choices, held)
@@ -101,7 +101,8 @@ extension Bool: FuzzedScalar {
 
 extension String: FuzzedScalar {
     static func make(_ choices: inout Choices) -> String {
-        // The short ones are often equal, as keys; the last do not fit where a shorter one was, nor in a String itself.
+        // The short ones are often equal, like keys. The last ones do not fit into the place of a shorter one, or into
+        // an inline String.
         let examples = ["", "a", "b", "\u{E9}", "e\u{301}", "nul\0", "fifteen bytes ..", "\u{1F600}"]
         let choice = choices.below(examples.count + 2)
         return choice < examples.count ? examples[choice] : String(repeating: "long ", count: choices.below(60))

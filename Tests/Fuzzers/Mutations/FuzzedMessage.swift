@@ -44,12 +44,12 @@ extension FuzzedMessage {
 }
 
 extension Field where Message: FuzzedMessage {
-    /// A oneof holds one member at most: setting this one forgets the others.
+    /// A oneof holds at most one member: setting this one clears the others.
     fileprivate func removeAlternatives(from model: inout [String: Value]) {
         guard let oneof else { return }
         for other in Message.fields where other.oneof == oneof && other.name != name { model[other.name] = nil }
     }
 }
 
-/// What a model calls a message's unknown fields.
+/// The name of a message's unknown fields in a model.
 let unknownFieldsName = "unknown fields"

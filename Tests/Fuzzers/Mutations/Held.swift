@@ -1,5 +1,5 @@
-/// Values that were taken out of messages, or are about to be put into some: they share memory with these, and the
-/// changes of neither may reach the other.
+/// Values that were taken out of messages, or will be put into some. They share memory with the messages, and changes
+/// of one must not affect the other.
 final class Held {
     private struct Item<Content: Fuzzed>: AnyItem {
         var content: Content
@@ -23,13 +23,13 @@ final class Held {
     private var items: [any AnyItem] = []
     private static let limit = 8
 
-    /// Holds a value that is expected to be, and to stay, as `model`.
+    /// Holds a value that has to equal `model`, and to stay equal.
     func hold(_ value: some Fuzzed, _ model: Value) {
         if items.count == Self.limit { items.removeFirst() }
         items.append(Item(content: value, expected: model))
     }
 
-    /// One of the values of a type; `choice` says which.
+    /// One of the values of a type, selected by `choice`.
     func pick<Content: Fuzzed>(_: Content.Type, _ choice: UInt8) -> (Content, Value)? {
         let candidates = items.compactMap { $0 as? Item<Content> }
         guard !candidates.isEmpty else { return nil }
@@ -37,10 +37,10 @@ final class Held {
         return (item.content, item.expected)
     }
 
-    /// Changes one of the values, in place and so that what it shares must be left alone.
+    /// Changes one of the values in place. The values that share its memory must not change.
     func change(_ choices: inout Choices) {
         guard !items.isEmpty else { return }
-        // Out of the array for the time of the change, which may hold and pick others.
+        // Removed from the array during the change, which may hold and select others.
         var item = items.remove(at: choices.below(items.count))
         item.change(&choices, self)
         let extent = item.expected.extent

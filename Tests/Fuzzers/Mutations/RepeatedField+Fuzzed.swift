@@ -46,7 +46,7 @@ extension RepeatedField: Fuzzed where Element: FuzzedElement {
             swapAt(index, other)
             model.swapAt(index, other)
         case 3:
-            // While the element is lent, something gets hold of it.
+            // Copies the element while it is lent.
             let before = model[index]
             changeInPlace(&self[index]) { element in
                 held.hold(element, before)
@@ -66,7 +66,7 @@ extension RepeatedField: Fuzzed where Element: FuzzedElement {
             replaceSubrange(start..<end, with: new)
             model.replaceSubrange(start..<end, with: newModel.list)
         case 1:
-            // A part of the very list that is changed.
+            // A part of the list that is being changed.
             guard count <= 32 else { return }
             replaceSubrange(start..<end, with: self[start...])
             model.replaceSubrange(start..<end, with: model[start...])
@@ -99,7 +99,7 @@ extension RepeatedField: Fuzzed where Element: FuzzedElement {
     static func merge(_ new: Value, into old: Value) -> Value { .list(old.list + new.list) }
 }
 
-/// An `inout` argument is what makes Swift change a place in itself instead of a copy of it.
+/// An `inout` argument makes Swift change a place itself instead of a copy of it.
 func changeInPlace<Place>(_ place: inout Place, _ body: (inout Place) -> Void) {
     body(&place)
 }

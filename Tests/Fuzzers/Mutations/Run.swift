@@ -24,7 +24,7 @@ private func runSteps<M: FuzzedMessage>(on _: M.Type, _ choices: inout Choices) 
     }
 }
 
-/// What lists that are appended to themselves, and trees that are put into themselves, may grow to.
+/// The maximum size of lists that are appended to themselves, and of trees that are put into themselves.
 enum Limits {
     static let largestDepth = 40
     static let largestCount = 400

@@ -1,7 +1,7 @@
-/// What a message or one of its fields holds, in plain Swift: the model that messages are compared with.
+/// The content of a message or one of its fields in plain Swift: the model for comparing messages.
 ///
-/// Text is its UTF-8 and a floating-point number its bits, because that is how messages tell them apart; Swift's own
-/// `==` takes "é" in one scalar and in two for the same.
+/// Text is represented by its UTF-8 and a floating-point number by its bits, because messages compare them in this way.
+/// Swift's own `==` regards "é" in one scalar and in two as equal.
 enum Value: Hashable {
     case number(UInt64)
     case bytes([UInt8])
@@ -25,7 +25,7 @@ enum Value: Hashable {
         set { self = .message(newValue) }
     }
 
-    /// How many messages stand inside each other, and how many values there are in all.
+    /// The nesting depth of messages, and the number of all values.
     var extent: (depth: Int, count: Int) {
         switch self {
         case .number: (0, 1)

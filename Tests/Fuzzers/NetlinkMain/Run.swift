@@ -1,7 +1,7 @@
 internal import Netlink
 
 /// Reads `bytes` as one datagram: each message by itself, whatever it claims to be, and all of them as the answers to a
-/// dump. Errors are fine. Traps when something makes no sense.
+/// dump. Errors are fine. Traps at a contradiction.
 func run(_ bytes: [UInt8]) {
     // The captured dumps of the corpus answer requests 7 to 9.
     var dump = NetworkDump(number: 2)

@@ -1,7 +1,7 @@
 internal import CLibFuzzer
 internal import Netlink
 
-// libFuzzer calls back for every input; its own main is in no library.
+// libFuzzer calls back for every input; the library has no main.
 var count = CommandLine.argc
 var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
 let status = withUnsafeMutablePointer(to: &arguments) { arguments in

@@ -1,10 +1,10 @@
 internal import Lifeline
 internal import LifelineCore
 
-/// Reads `bytes` as the life of one end of a session with a hostile peer, and what its user does. Traps when something
-/// makes no sense.
+/// Reads `bytes` as the life of one end of a session with a hostile peer, and what its user does. Traps at a
+/// contradiction.
 ///
-/// The first byte says which end it is. Then steps follow: a byte that says what happens, and what it needs.
+/// The first byte selects the end. Then steps follow: a byte for the event, and its arguments.
 func run(_ bytes: [UInt8]) {
     var steps = Steps(rest: bytes[...])
     let role: SessionRole = steps.number() & 1 == 0 ? .client : .server
@@ -33,7 +33,7 @@ private struct Steps {
 
     mutating func number() -> Int { Int(rest.popFirst() ?? 0) }
 
-    /// Bytes behind a byte that says how many they are.
+    /// Bytes after a byte with their count.
     mutating func bytes() -> [UInt8] {
         let bytes = rest.prefix(number())
         rest = rest.dropFirst(bytes.count)
@@ -71,7 +71,7 @@ private func perform(_ step: Int, _ steps: inout Steps, _ peer: MachineHostilePe
         peer.cut()
         let received = UInt64(steps.number()) % (peer.ordinaryPlaces + 1)
         peer.open(
-            // A server's machine is of one session only.
+            // A server's machine has only one session.
             isResumed: peer.role == .server || steps.number() & 1 == 0,
             progress: OpeningProgress(processed: received, received: received, urgent: peer.urgentPlaces)
         )

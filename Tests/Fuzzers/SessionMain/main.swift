@@ -1,6 +1,6 @@
 internal import CLibFuzzer
 
-// libFuzzer calls back for every input; its own main is in no library.
+// libFuzzer calls back for every input; the library has no main.
 var count = CommandLine.argc
 var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
 let status = withUnsafeMutablePointer(to: &arguments) { arguments in

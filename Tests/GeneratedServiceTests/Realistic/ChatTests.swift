@@ -3,7 +3,7 @@ import LifelineWellKnownTypes
 import TestServices
 import Testing
 
-/// A chat: calls and pushes of every shape in one service.
+/// A chat: calls and pushes of every kind in one service.
 @Suite(.timeLimit(.minutes(1))) struct ChatTests {
     @Test func peopleTalkInARoom() async throws {
         try await withSession(serving: Chat()) { session in

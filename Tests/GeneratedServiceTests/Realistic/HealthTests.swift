@@ -2,7 +2,7 @@ import Lifeline
 import TestServices
 import Testing
 
-/// Health checks: a unary call, one with a map, and a stream of the server's.
+/// Health checks: a unary call, one with a map, and a server stream.
 @Suite(.timeLimit(.minutes(1))) struct HealthTests {
     @Test func healthIsProbedAndFollowed() async throws {
         try await withSession(serving: Health()) { session in

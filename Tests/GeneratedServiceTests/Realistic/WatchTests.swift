@@ -38,7 +38,7 @@ import Testing
                 for key in [[1], [2]] as [[UInt8]] {
                     try await stream.send(.with { ($0.create.key, $0.create.without) = (key, [.delete]) })
                 }
-                // Cancels each watch when the server has told its number.
+                // Cancels each watch after the server has sent its number.
                 for _ in 1...2 {
                     guard let id = await ids.next() else { return }
                     try await stream.send(.with { $0.cancel.watchID = id })

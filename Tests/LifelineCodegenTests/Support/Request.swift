@@ -12,13 +12,13 @@ typealias Response = Google_Protobuf_Compiler_CodeGeneratorResponse
 let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-/// What targets to name where it does not matter which.
+/// Arbitrary target names.
 let targets = "SwiftTarget=Sample,CTarget=CSample"
 
 /// The real protoc-gen-c.
 let installed = ProtobufCGenerator.installed(environment: ProcessInfo.processInfo.environment)
 
-/// A folder that is there for the time of a test.
+/// A folder that exists during a test.
 struct TemporaryFolder: ~Copyable {
     let url = FileManager.default.temporaryDirectory.appending(path: "lifeline-codegen-\(UUID().uuidString)")
 
@@ -45,7 +45,7 @@ struct TemporaryFolder: ~Copyable {
 }
 
 extension Request {
-    /// What protoc would ask for `files`, which are below `folder`.
+    /// The request of protoc for `files`, which are below `folder`.
     static func compiling(_ files: [String], in folder: URL, parameter: String = targets) throws -> Request {
         let output = FileManager.default.temporaryDirectory.appending(path: "lifeline-\(UUID().uuidString).binpb")
         defer { try? FileManager.default.removeItem(at: output) }
@@ -79,11 +79,11 @@ extension Request {
 }
 
 extension Response {
-    /// What the file at `path` holds.
+    /// The content of the file at `path`.
     func content(_ path: String) throws -> String {
         try #require(file.first { $0.name == path }, "no \(path) among \(file.map(\.name))").content
     }
 }
 
-/// The answer of the generator with the real protoc-gen-c.
+/// The response of the generator with the real protoc-gen-c.
 func generate(_ request: Request) -> Response { CodeGenerator(protobufC: installed).response(to: request) }

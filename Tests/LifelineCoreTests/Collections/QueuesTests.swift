@@ -8,7 +8,7 @@ import Testing
         var fifo = FIFO<Int>(firstNumber: 7)
         var (first, next) = (7, 7)
         for round in 0..<20_000 {
-            // It grows and shrinks by turns.
+            // The queue grows and shrinks in turns.
             let grows = random.next() % 10 < (round / 500 % 2 == 0 ? 7 : 3)
             if grows || first == next {
                 fifo.append(next)
@@ -73,7 +73,7 @@ import Testing
         #expect(fifo.elements.capacity <= 1024 && sparse.slots.capacity <= 1024)
     }
 
-    /// Each table draws another factor, so that other numbers meet.
+    /// Each table has another random factor, so that other numbers collide.
     @Test func serialTableAgreesWithADictionary() {
         var random = SplitMix64(seed: 3)
         func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    /// The order in which deadlines come.
+    /// The order of the deadlines.
     enum DeadlineOrder: CaseIterable { case random, ascending, descending, mixed }
 
     @Test(arguments: DeadlineOrder.allCases)
@@ -187,7 +187,7 @@ import Testing
                     heap.insert(MonotonicTime(nanoseconds: deadline), id: id)
                     model[id] = deadline
                 case ..<9:
-                    // Mostly the oldest one.
+                    // Mostly removes the oldest one.
                     let isAny = random.next() % 4 == 0
                     let ended = isAny ? model.keys.sorted().randomElement(using: &random) : model.keys.min()
                     if let ended { model[ended] = nil }

@@ -7,7 +7,7 @@ private typealias Machine = ConnectionStateMachine
 @Suite struct ConnectionStateMachineTests {
     private let reason = ConnectionError(code: .ioError, message: "")
 
-    /// Every state: what the input does, whether the output is open, whether a close is under way.
+    /// Every state: the input, whether the output is open, and whether a close is under way.
     enum State: CaseIterable, Sendable {
         case open, openStopped, openInputEnded, openOutputEnded, openStoppedOutputEnded, openBothEnded
         case closing, closingInputEnded, closingOutputEnded, closed, closedAfterFailure
@@ -53,7 +53,7 @@ private typealias Machine = ConnectionStateMachine
         let expected: Machine.BytesAction =
             switch state {
             case .open, .openOutputEnded: .parse
-            // Only pings are looked for, and only while they can be answered.
+            // The machine looks only for pings, and only while they can be answered.
             case .openStopped: .answer
             default: .discard
             }

@@ -101,7 +101,7 @@ private typealias Machine = OutboundStateMachine
         var machine = machine(state)
         let action = machine.closeRequested()
         #expect(action.scheduleFlush == (state == .idle))
-        // The one that was to end behind what waits does so nevertheless.
+        // A side that has to end after the waiting bytes still does so.
         #expect(action.refused == (state == .full ? [1, 2, 3] : []))
     }
 
@@ -225,7 +225,7 @@ private typealias Machine = OutboundStateMachine
         #expect(machine.unwrittenByteCount == before + (expected == nil ? 0 : 3))
     }
 
-    @Test func whoWaitsForRoomGoesOnWithoutBytes() {
+    @Test func waitersForRoomContinueWithoutBytes() {
         var machine = Machine(marks: WaterMarks(low: 10, high: 20))
         #expect(machine.offeredNow(byteCount: 25) == .accept(scheduleFlush: true))
         #expect(machine.flushStarted() == .write)
@@ -236,7 +236,7 @@ private typealias Machine = OutboundStateMachine
         #expect(machine.offeredNow(byteCount: 1) == .accept(scheduleFlush: true))
     }
 
-    /// However many of them flow, senders have their turns.
+    /// Senders have their turns, however many appended bytes there are.
     @Test func repliesDoNotHoldUpWhoWaits() {
         var machine = Machine(marks: WaterMarks(low: 10, high: 20))
         #expect(machine.offeredNow(byteCount: 25) == .accept(scheduleFlush: true))
@@ -251,7 +251,7 @@ private typealias Machine = OutboundStateMachine
         #expect(machine.written() == .init(admitted: [3], scheduleFlush: true))
     }
 
-    @Test func whatIsAppendedWaitsForNoRoom() {
+    @Test func appendedBytesDoNotWaitForRoom() {
         var machine = machine(.full)
         #expect(machine.appended(byteCount: 3) == false)
         #expect(machine.written() == .init(admitted: [1, 2], scheduleFlush: true), "3 + 15 leave room for one more")

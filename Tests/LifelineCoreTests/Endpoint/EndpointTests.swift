@@ -36,7 +36,7 @@ import Testing
         #expect(endpoint.isWebSocket && endpoint.isEncrypted == isEncrypted)
     }
 
-    /// Tokens travel in queries, and descriptions end up in logs.
+    /// A query may contain a token, and descriptions are written to logs.
     @Test func descriptionsHaveNoQuery() throws {
         let endpoint = try Endpoint("wss://h/chat?token=secret")
         #expect(endpoint.description == "wss://h:443/chat")

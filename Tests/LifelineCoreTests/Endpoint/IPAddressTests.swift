@@ -4,7 +4,7 @@ import Testing
 
 @testable import LifelineCore
 
-/// The operating system's reader and printer are the measure.
+/// Compares with the operating system's parser and printer.
 @Suite struct IPAddressTests {
     private func expected(_ text: String) -> [UInt8]? {
         var v4 = in_addr()
@@ -36,7 +36,8 @@ import Testing
     @Test func printsWhatTheSystemDoes() throws {
         var random = SeededGenerator(seed: 6)
         for _ in 0..<20_000 {
-            // Mostly zeros, so that runs of them meet. The first byte: glibc prints ::192.0.2.1 for ::c000:201.
+            // Mostly zeros, so that there are several runs of them. The first byte: glibc prints ::192.0.2.1 for
+            // ::c000:201.
             let bytes = (0..<16).map {
                 $0 > 0 && Int.random(in: 0..<3, using: &random) > 0 ? 0 : random.bytes(1)[0] | 1
             }

@@ -85,7 +85,7 @@ import Testing
         #expect(try frames(in: chunks) == lengths.map { payload($0) })
     }
 
-    /// What begins within a part is taken with it, also where it straddles chunks; nothing else is.
+    /// A frame that begins within a part is taken with it, even if it spans chunks. Other frames are not.
     @Test(arguments: UInt64(0)..<100) func partsOfChunks(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let lengths = (0..<100).map { _ in Int.random(in: 0...Int.random(in: 0...400, using: &random), using: &random) }
@@ -114,7 +114,7 @@ import Testing
         #expect(sink.payloads == lengths.map { payload($0) })
     }
 
-    @Test func whatIsBehindAPartIsNotLookedAt() throws {
+    @Test func bytesBehindAPartAreNotRead() throws {
         var assembler = FrameAssembler(limit: 10)
         var sink = Frames()
         let bytes: [UInt8] = [0x01, 0xA1, 0x00, 0x0B]
@@ -126,7 +126,7 @@ import Testing
         #expect(throws: FramingError.self) { try assembler.receive(bytes[taken...], into: &sink) }
     }
 
-    /// Behind the frame that an earlier chunk began.
+    /// The frames follow one that began in an earlier chunk.
     @Test func aPartHasSoManyFrames() throws {
         var assembler = FrameAssembler(limit: 10)
         var sink = Frames()
@@ -177,7 +177,7 @@ import Testing
         #expect(sink.payloads.isEmpty)
     }
 
-    @Test func whatTheSinkThrowsComesThrough() {
+    @Test func errorsOfTheSinkAreRethrown() {
         struct Refusal: Error {}
         struct Refusing: FrameSink {
             func receive(frame: UnsafeRawBufferPointer) throws { throw Refusal() }
@@ -227,7 +227,7 @@ import Testing
         let bytes = (0..<count).flatMap { _ in frame(1000) }
         var assembler = FrameAssembler(limit: 4 << 20)
         var sink = FrameCount()
-        // 1,002 bytes a frame and 1,002 a chunk, half a frame off: each frame straddles two chunks.
+        // 1,002 bytes a frame and 1,002 a chunk, with an offset of half a frame: each frame spans two chunks.
         for start in stride(from: -501, to: bytes.count, by: 1002) {
             try assembler.receive(bytes[max(0, start)..<min(start + 1002, bytes.count)], into: &sink)
             #expect(assembler.heldByteCount <= 1002 + 64)
@@ -235,7 +235,7 @@ import Testing
         #expect(sink.count == count)
     }
 
-    /// A prefix that declares much and a body that trickles in.
+    /// A prefix that declares a large frame, and a body that arrives slowly.
     @Test(arguments: [[0xFF, 0xFF, 0xFF, 0x01], [0xFF, 0xFF, 0xFF, 0xFF, 0x0F]] as [[UInt8]])
     func memoryFollowsWhatWasReceived(prefix: [UInt8]) throws {
         var assembler = FrameAssembler(limit: Int(UInt32.max))
@@ -244,7 +244,7 @@ import Testing
         for chunk in [prefix] + (0..<2000).map({ payload(1 + $0 % 50) }) {
             try assembler.receive(chunk, into: &sink)
             received += chunk.count
-            // What the allocator rounds up to: a page.
+            // The allocator rounds up to a page.
             #expect(assembler.heldByteCount <= 2 * received + FrameAssembler.minimumCapacity + 4096)
         }
         #expect(sink.count == 0)
@@ -260,7 +260,7 @@ import Testing
         return sink.payloads
     }
 
-    /// Whole and byte by byte, at the first byte that decides it.
+    /// Refused at the first byte that decides it, for whole input and byte by byte.
     private func expectFailure(_ code: FramingError.Code, in bytes: [UInt8]) {
         for chunks in [[bytes], bytes.map { [$0] }] {
             var assembler = FrameAssembler(limit: 4 << 20)

@@ -18,7 +18,7 @@ import Testing
         #expect(try decoder.nextFrame(in: [0xAC, 0x02] + payload(300)) == .frame(payload: 2..<302))
     }
 
-    /// A prefix is judged when it is complete, before a byte of the body has come.
+    /// A prefix is checked when it is complete, before any byte of the body arrives.
     @Test(arguments: [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 268_435_455, 268_435_456])
     func enforcesTheLimitExactly(limit: Int) throws {
         let decoder = FrameDecoder(maximumFrameLength: limit)

@@ -45,10 +45,10 @@ import Testing
         #expect(lengths == [4, 302, 1, 4, nil])
     }
 
-    @Test func whatLiesTogetherComesTogether() {
+    @Test func adjacentFramesAreOneRun() {
         let whole = frame(3) + frame(300) + frame(0)
         #expect(runs(in: [whole, whole]).runs.map(\.count) == [3, 3])
-        // The one that straddles is in memory of its own.
+        // The frame that spans two chunks is copied to its own memory.
         let split = runs(in: [Array((whole + whole).prefix(100)), Array((whole + whole).dropFirst(100))])
         #expect(split.runs.map(\.count) == [1, 1, 4])
     }
@@ -80,7 +80,7 @@ import Testing
 
     private static let decoder = FrameDecoder(maximumFrameLength: 4 << 20)
 
-    /// The payloads of each run, and why the stream ended early.
+    /// Returns the payloads of each run, and the error that ended the stream early.
     private func runs(in chunks: [[UInt8]]) -> (runs: [[[UInt8]]], error: FramingError?) {
         var assembler = FrameAssembler(decoder: Self.decoder)
         var sink = Runs()
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// Frame by frame, with everything there.
+    /// Decodes frame by frame from the complete input.
     private func decoded(_ bytes: [UInt8]) -> (payloads: [[UInt8]], error: FramingError?) {
         var payloads: [[UInt8]] = []
         var offset = 0

@@ -5,7 +5,7 @@ import Testing
     private static let lengths = [0, 1, 127, 128, 0, 300, 16_383, 16_384, 5, 2_097_152, 0]
     private static let expected = lengths.flatMap { frame($0) }
 
-    /// Whatever fits into the memory and whatever does not, it is the same frames in the same order.
+    /// The frames and their order are the same, whether or not they fit into the memory.
     @Test(arguments: [0, 1, 4, 5, 6, 130, 140, 600, 16_700, 40_000, expected.count, expected.count + 5])
     func framesFollowOneAnother(room: Int) throws {
         let bytes = try written(room: room) { writer throws(ConnectionError) in

@@ -1,17 +1,17 @@
 import LifelineCore
 import LifelineTestSupport
 
-/// Keeps the frames it is handed.
+/// Keeps the frames that it gets.
 struct Frames: FrameSink {
     var payloads: [[UInt8]] = []
     mutating func receive(frame: UnsafeRawBufferPointer) { payloads.append(Array(frame)) }
 }
 
-/// Keeps only how many and how long they were.
+/// Keeps only the number and the lengths of the frames.
 struct FrameCount: FrameSink {
     var count = 0
     var byteCount = 0
-    /// The bytes that come in. Frames that do not lie in them were copied.
+    /// The incoming bytes. Frames outside of them were copied.
     var chunk: UnsafeRawBufferPointer?
     var copiedCount = 0
     mutating func receive(frame: UnsafeRawBufferPointer) {
@@ -37,7 +37,7 @@ extension FrameDecoder {
     }
 }
 
-/// The prefix that a length gets, by the definition of LEB128 rather than by the code under test.
+/// The prefix for a length, from the definition of LEB128 instead of the code under test.
 func leb128(_ value: UInt64) -> [UInt8] {
     value < 128 ? [UInt8(value)] : [UInt8(value & 127) | 128] + leb128(value >> 7)
 }

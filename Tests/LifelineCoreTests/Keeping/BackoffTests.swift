@@ -49,7 +49,7 @@ import Testing
         #expect(backoff.attemptEnded() == .wait(.seconds(1)))
     }
 
-    /// The bounds hold for every seed, and the share is spread evenly over them.
+    /// The delays stay within the bounds for every seed, and are spread evenly.
     @Test func jitterStaysInItsBounds() {
         let plain = delays(unlimited(), count: 8)
         var shares: [Double] = []

@@ -1,8 +1,8 @@
 @testable import LifelineCore
 
 extension ClientMachine {
-    /// Without jitter, so that times can be written down. Backoff 1 s × 2, closing 5 s, looking for sleep every 15 s,
-    /// pauses of 60 s at most; three messages may wait, and 40 bytes: more than those of the tests have.
+    /// No jitter, so that tests can name times. Backoff 1 s × 2, closing 5 s, a check for sleep every 15 s, pauses of
+    /// at most 60 s. Three messages of at most 40 bytes in all may wait, which is more than the tests need.
     init(hasNetwork: Bool = true) {
         var configuration = Configuration()
         configuration.backoff.jitter = 0
@@ -13,7 +13,7 @@ extension ClientMachine {
         self.init(configuration, seed: 1, hasNetwork: hasNetwork)
     }
 
-    /// Where it stands, as a word for each thing that is not as usual: `ready #1 direct due 15.0`.
+    /// The state of the machine, with a word for each unusual part: `ready #1 direct due 15.0`.
     var summary: String {
         var words = ["\(state)"]
         if let linkID { words.append("#\(linkID)") }
@@ -90,7 +90,7 @@ extension ClosureReport {
         acceptedFrameCount: 3,
         unacknowledgedFrameCount: 1
     )
-    /// Silent from the beginning on.
+    /// The peer was silent from the beginning.
     static let silent = ClosureReport(
         failure: ConnectionError(code: .heartbeatTimeout, message: "silent"),
         acceptedFrameCount: 3,

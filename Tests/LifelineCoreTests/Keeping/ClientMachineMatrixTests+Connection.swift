@@ -1,4 +1,4 @@
-/// The situations that have the same result, and it. Those that are missing have none: nothing is done, and nothing
+/// Each row has the situations with the same result, and the result. In missing situations, nothing is done and nothing
 /// changes.
 extension ClientMachineMatrixTests {
     static let expectedOfConnections: [Event: String] = [

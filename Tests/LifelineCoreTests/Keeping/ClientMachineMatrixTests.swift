@@ -1,41 +1,41 @@
 import LifelineCore
 import Testing
 
-/// Every situation × every event: what is done, and where the client stands then, so that no pair is undecided.
+/// Every situation × every event: the actions, and the next state of the client, so that no pair is undecided.
 @Suite struct ClientMachineMatrixTests {
-    /// Every state of the connection, of what the driver has of it, and of the sends, as far as events mean something
-    /// else in them.
+    /// Every state of the connection, of the driver's knowledge of it, and of the sends, if it changes the meaning of
+    /// events.
     enum Situation: String, CaseIterable, Sendable {
         case idle, idleOffline, waitingForNetwork, connecting
-        /// An attempt, with m1, which waits, and m2, which is not to be late, in the queue.
+        /// An attempt, with m1, which may wait, and m2, which must not be late, in the queue.
         case connectingQueued
         /// The peer has ended its side before the connection was reported.
         case endedEarly
-        /// An attempt that was given up, without and with another one to come.
+        /// An attempt that was given up, without and with a next one.
         case givenUp, givenUpNext
         /// Connected 1 s ago; and 12 s ago.
         case ready, stable
         /// The same, and the peer asked for a pause when it was connected: of 1.5 s; and of 20 s.
         case pausing, pausingStable
-        /// m1 is in hand, m2 waits, and m3, which is not to wait without a connection.
+        /// m1 is handed over; m2 waits, and so does m3, which must not wait without a connection.
         case handing
-        /// m3, which is not to wait without a connection, is in hand, and m4, which is not either, waits; m1 and m2 are
-        /// sent.
+        /// m3, which must not wait without a connection, is handed over; m4, which must not either, waits; m1 and m2
+        /// are sent.
         case handingThird
-        /// As in `handing`, and the sender of m1 has given it up.
+        /// Like `handing`, but the sender of m1 has cancelled it.
         case withdrawing
         /// The connection refused a message: m1 waits.
         case failed
-        /// The peer has ended: without and with the next attempt to come at once.
+        /// The peer has ended: without and with an immediate next attempt.
         case ended, endedNext
-        /// The peer has ended, with m1 still in hand.
+        /// The peer has ended while m1 is handed over.
         case endedHanding
-        /// What closes was cut: by the network's loss, the user, and a wish for another connection.
+        /// The closing connection was cut: by the loss of the network, the user, and a request for another connection.
         case lost, cancelled, replaced
         case backingOff, gaveUp
-        /// Without and with m1 in hand.
+        /// Without and with m1 handed over.
         case draining, drainingHanding
-        /// Closed, while the connection that the peer has ended still writes; and the same after the user's `close()`.
+        /// Closed while the connection that the peer has ended still writes; and the same after the user's `close()`.
         case closedEnded, closedEndedByUser
         case over
     }
@@ -45,7 +45,7 @@ import Testing
         /// The peer asks for a pause, of 0.1 s and of 100 s.
         case pausedShortly, pausedLong
         case connected, connectedLate, connectedOther, connectFailed, tlsRejected, connectGivenUp
-        /// Also at a time before the latest one.
+        /// Also with a time before the latest one.
         case inputEnded, inputEndedBefore, inputEndedOther
         case closed, closedReset, closedWithinFrame, closedViolated, closedWithoutEnd, closedSilent, closedOther
         case timerEarly, timerDue, timerLate
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    /// What is done, as `line` writes it.
+    /// The actions, as `line` writes them.
     private func apply(_ event: Event, to machine: inout ClientMachine, now: MonotonicTime) -> String {
         switch event {
         case .start:
@@ -168,7 +168,7 @@ import Testing
         case .offerWait: return offer(.wait(timeout: .seconds(2)), to: &machine, now: now)
         case .offerFail: return offer(.fail, to: &machine, now: now)
         case .offerDrop: return offer(.drop(after: .seconds(3)), to: &machine, now: now)
-        // It has just room behind two others.
+        // The message just fits behind two others.
         case .offerLarge: return offer(.wait(timeout: .seconds(2)), byteCount: 20, to: &machine, now: now)
         case .offerTooLarge: return offer(.wait(timeout: .seconds(2)), byteCount: 41, to: &machine, now: now)
         case .cancelFirst: return line(machine.sendCancelled(1))
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    /// It has waited for half a second before.
+    /// The message has already waited for half a second.
     private func offer(
         _ policy: SendPolicy,
         byteCount: Int = 10,
@@ -191,7 +191,7 @@ import Testing
         "\(machine.offered(byteCount: byteCount, policy: policy, since: now - .milliseconds(500), now: now))"
     }
 
-    /// What is done, and in brackets where the client stands then, if that has changed.
+    /// The actions, and in brackets the next state of the client if it has changed.
     private func result(_ situation: Situation, _ event: Event) throws -> String {
         var (machine, now) = try machine(in: situation)
         let before = machine.summary
@@ -212,7 +212,7 @@ import Testing
             }
         }
         for situation in Situation.allCases {
-            // What is not in the table changes nothing.
+            // Pairs that are not in the table change nothing.
             let result = try result(situation, event)
             #expect(result == expected[situation] ?? "", "\(event) while \(situation)")
         }

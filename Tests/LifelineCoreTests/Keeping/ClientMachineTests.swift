@@ -1,7 +1,7 @@
 import LifelineCore
 import Testing
 
-/// What takes more than one event to show.
+/// Behavior that needs more than one event.
 @Suite struct ClientMachineTests {
     private var machine = ClientMachine()
 
@@ -15,7 +15,7 @@ import Testing
         _ = machine.connected(1, now: at(0))
         #expect(line(machine.reconnectRequested(now: at(1))).hasSuffix("abort 1 reconnectRequested"))
         #expect(machine.attemptID == 2 && machine.linkID == 1)
-        // The second attempt is given up before it begins, and the third is the one that does.
+        // The second attempt is given up before it begins; the third one begins.
         #expect(line(machine.networkLost(now: at(2))) == "→ waitingForNetwork networkLost held")
         #expect(line(machine.networkUp(now: at(3))) == "→ connecting networkUp (1) held")
         #expect(
@@ -38,7 +38,7 @@ import Testing
         #expect(line(machine.connected(2, now: at(1))) == "→ ready connected (2), use 2")
     }
 
-    /// A peer that accepts and says nothing uses the attempts up; one that has lived for long does not.
+    /// A peer that accepts and sends nothing uses up the attempts; one that has lived for long does not.
     @Test(arguments: [0.0, 9, 10]) mutating func aDeadPeersConnectionHasStoodUntilItsLastByte(lastByte: Double) {
         _ = machine.connected(1, now: at(0))
         let error = ConnectionError(code: .heartbeatTimeout, message: "silent")
@@ -110,7 +110,7 @@ import Testing
         #expect(line(machine.handOverEnded(3, on: 1, isAccepted: true, now: at(1))) == "")
     }
 
-    @Test mutating func whatIsLateIsNotOffered() {
+    @Test mutating func lateMessagesAreNotOffered() {
         _ = offer(.drop(after: .seconds(1)))
         _ = offer(.wait(timeout: .seconds(5)))
         _ = offer(.wait(timeout: .seconds(3)))
@@ -118,8 +118,8 @@ import Testing
         #expect(line(machine.handOverEnded(2, on: 1, isAccepted: true, now: at(3))) == "m2 sent by 1, m3 sendTimedOut")
     }
 
-    /// A connection that failed is offered nothing more; the next one goes on with what it did not accept.
-    @Test mutating func whatAConnectionRefusedGoesOverTheNext() {
+    /// A failed connection is offered nothing more. The next one continues with the messages that it did not accept.
+    @Test mutating func refusedMessagesGoOverTheNextConnection() {
         _ = offer(.wait())
         _ = machine.connected(1, now: at(0))
         #expect(line(machine.handOverEnded(1, on: 1, isAccepted: false, now: at(0))) == "")
@@ -149,7 +149,7 @@ import Testing
     }
 }
 
-/// A peer that goes away says when to come back.
+/// A peer that shuts down says when to come back.
 @Suite struct ClientMachinePauseTests {
     private var machine = ClientMachine()
 
@@ -158,7 +158,7 @@ import Testing
         _ = machine.connected(1, now: at(0))
     }
 
-    /// The next attempt's time: after at least 0.1 s, and at most 60 s. The attempt before does not count.
+    /// The next attempt is made after at least 0.1 s and at most 60 s. The attempt before does not count.
     @Test(arguments: [(0.0, 0.1), (0.5, 0.5), (30, 30), (60, 60), (100_000, 60), (-5, 0.1)])
     mutating func theNextAttemptIsAfterThePause(pause: Double, delay: Double) {
         machine.peerLeaving(pause: .nanoseconds(Int64(pause * 1e9)), now: at(0))
@@ -168,8 +168,7 @@ import Testing
         #expect(line(machine.timerFired(now: at(delay))) == "→ connecting retryDue (1), connect 2")
     }
 
-    /// Each of them is slower to be followed by an attempt, so that such a peer is not tried in a busy loop. The budget
-    /// is still whole.
+    /// The delay grows with each of them, so that such a peer is not tried in a busy loop. The budget is still full.
     @Test mutating func aPeerThatSaysGoodbyeToEveryConnectionIsTriedForEver() {
         var delays: [Double] = []
         var now = at(0)
@@ -185,7 +184,8 @@ import Testing
         #expect(delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30])
     }
 
-    /// A stable connection is followed at once by the next attempt, and by the shortest delay after a goodbye to that.
+    /// The next attempt after a stable connection is made at once, and after the shortest delay if that attempt gets a
+    /// goodbye.
     @Test mutating func aStableConnectionShortensTheDelaysAfterGoodbyes() {
         machine.peerLeaving(pause: .zero, now: at(0))
         _ = machine.connectionClosed(1, .inOrder, now: at(0))
@@ -199,7 +199,7 @@ import Testing
         #expect(machine.nextDeadline == at(12.1))
     }
 
-    /// Failures between goodbyes use the budget up.
+    /// Failures between goodbyes use up the budget.
     @Test mutating func failuresCountAsEver() {
         for id in 1...4 as ClosedRange<UInt64> {
             _ = machine.connected(id, now: at(Double(id) * 10))
@@ -216,7 +216,7 @@ import Testing
         #expect(machine.state == .gaveUp)
     }
 
-    /// Also where it would be made at once otherwise.
+    /// This also holds for an attempt that would otherwise be made at once.
     @Test(arguments: [10.0, 30]) mutating func aStableConnectionIsFollowedByThePause(end: Double) {
         machine.peerLeaving(pause: .seconds(20), now: at(0))
         let actions = line(machine.connectionClosed(1, .inOrder, now: at(end)))
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    /// The goodbye may be looked at after the connection's end.
+    /// The goodbye may be handled after the end of the connection.
     @Test mutating func aPauseThatComesLateCounts() {
         _ = machine.connectionClosed(1, .inOrder, now: at(0))
         machine.peerLeaving(pause: .seconds(20), now: at(0.5))
@@ -267,7 +267,7 @@ import Testing
         #expect(line(machine.timerFired(now: at(20.5))).hasSuffix("connect 2"))
     }
 
-    /// It is for the server that asked: what follows the next attempt has its own delay.
+    /// The pause is only for the server that asked. After the next attempt, the usual delay applies.
     @Test mutating func aPauseCountsOnce() {
         machine.peerLeaving(pause: .seconds(20), now: at(0))
         _ = machine.connectionClosed(1, .inOrder, now: at(0))
@@ -276,7 +276,7 @@ import Testing
         #expect(machine.nextDeadline == at(21))
     }
 
-    @Test mutating func whoHasClosedNeedsNoPause() {
+    @Test mutating func aClosedClientNeedsNoPause() {
         _ = machine.closeRequested(now: at(0))
         machine.peerLeaving(pause: .seconds(20), now: at(0))
         #expect(machine.nextDeadline == nil)

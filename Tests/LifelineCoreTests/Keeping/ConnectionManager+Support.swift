@@ -16,7 +16,7 @@ extension TransitionReason {
 }
 
 extension ConnectionManager {
-    /// Without jitter, so that times can be written down. The defaults otherwise: 1 s × 2, four attempts.
+    /// The defaults (1 s × 2, four attempts) without jitter, so that tests can name times.
     init(attempts: Int? = 4, hasNetwork: Bool = true) {
         var backoff = BackoffConfiguration()
         backoff.jitter = 0

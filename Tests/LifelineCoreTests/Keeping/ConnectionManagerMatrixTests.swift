@@ -1,9 +1,9 @@
 import LifelineCore
 import Testing
 
-/// Every state × every event: what is done and which state follows, so that no pair is undecided.
+/// Every state × every event: the actions and the next state, so that no pair is undecided.
 @Suite struct ConnectionManagerMatrixTests {
-    /// Every state, with the variants in which events mean something else.
+    /// Every state, with the variants that change the meaning of events.
     enum Situation: CaseIterable, Sendable {
         case idle, idleOffline, waitingForNetwork, connecting
         /// Connected 1 s ago; and 15 s ago.
@@ -15,7 +15,7 @@ import Testing
 
     enum Event: CaseIterable, Sendable {
         case start, networkUp, networkLost, connected, connectFailed, tlsRejected, peerClosed, drained
-        /// Found dead by the heartbeat: silent from the beginning; and alive until just now.
+        /// Given up by the heartbeat: silent from the beginning; and alive until just now.
         case peerSilent, peerDied
         case otherConnected, otherFailed, otherEnded
         case timerEarly, timerDue, reconnect, close, cancelled
@@ -110,7 +110,7 @@ import Testing
         case .connectFailed, .peerClosed, .drained:
             ended(situation, event == .connectFailed ? "connectFailed" : event == .drained ? "drained" : "closedByPeer")
         case .peerSilent:
-            // Silence is no stability.
+            // A silent connection is not stable.
             ended(
                 situation == .stable ? .ready : situation == .dismissedStable ? .dismissed : situation,
                 "heartbeatTimeout"
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    /// The attempt or connection is over.
+    /// The attempt or connection has ended.
     private func ended(_ situation: Situation, _ reason: String) -> String {
         switch situation {
         case .connecting, .ready: "→ backingOff \(reason) (1) in 1.0 seconds"

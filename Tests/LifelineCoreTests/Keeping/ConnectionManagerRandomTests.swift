@@ -2,9 +2,9 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-/// Random events, in any order and late, against what has to hold after each.
+/// Random events, in any order and late, and the rules that have to hold after each.
 @Suite struct ConnectionManagerRandomTests {
-    /// What somebody who sees only events and actions knows.
+    /// The knowledge of an observer who sees only events and actions.
     private struct Witness {
         let maximumAttempts: Int?
         var connectionCount = 0
@@ -14,21 +14,21 @@ import Testing
         var steps: UInt64 = 0
         var state = ConnectionState.idle
         var readySince: MonotonicTime?
-        /// When the peer wants to be tried again that has said goodbye to the present attempt.
+        /// The time at which the peer that has said goodbye to the current attempt wants to be tried again.
         var pauseEnd: MonotonicTime?
 
-        /// The connection is over, which the peer may have said goodbye to.
+        /// The connection has ended. The peer may have said goodbye to it.
         mutating func ended(isStable: Bool) {
             if isStable { attempts = 0 } else if pauseEnd != nil { attempts = max(attempts - 1, 0) }
         }
 
-        /// Whether the connection, found to be over at `time`, has stood for long enough to refill the budget.
+        /// Whether the connection, whose end was noticed at `time`, has lasted long enough to refill the budget.
         func isStable(at time: MonotonicTime, lastSignOfLife: MonotonicTime? = nil) -> Bool {
             guard let readySince else { return false }
             return min(time, lastSignOfLife ?? time) - readySince >= .seconds(10)
         }
 
-        /// The first thing that does not hold.
+        /// The first rule that is broken.
         mutating func check(
             _ actions: [ConnectionManager.Action],
             _ manager: ConnectionManager,
@@ -97,7 +97,7 @@ import Testing
         var trace: [String] = []
         for step in 0..<150 {
             let before = now
-            // Mostly to the next deadline, sometimes not as far, sometimes a sleep, sometimes not at all.
+            // Time mostly moves to the next deadline, sometimes less, sometimes by a sleep, and sometimes not at all.
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<4: now = max(now, manager.nextDeadline ?? now)
             case 4..<7: now = now + .milliseconds(Int.random(in: 0..<12_000, using: &random))
@@ -106,11 +106,11 @@ import Testing
             }
             var reported = now
             if step > 0, Int.random(in: 0..<10, using: &random) == 0 {
-                // What a clock that goes back says counts as the latest time.
+                // If the clock goes back, the latest time counts.
                 reported = before - .seconds(5)
                 now = before
             }
-            // Mostly the present connection, sometimes an earlier one, or one that never was.
+            // Mostly the current connection, sometimes an earlier one, or one that never existed.
             let present = manager.connectionID ?? 0
             let isLate = Int.random(in: 0..<4, using: &random) == 0
             let id = isLate ? UInt64.random(in: 0...(present + 1), using: &random) : present
@@ -133,7 +133,7 @@ import Testing
         _ random: inout SeededGenerator
     ) -> (String, [ConnectionManager.Action]) {
         let isPresent = id == manager.connectionID
-        // Ends of connections that lasted refill the budget, as does what asks for a new start.
+        // The end of a connection that lasted refills the budget, and so does a request for a new start.
         switch Int.random(in: 0..<200, using: &random) {
         case 0..<10:
             return ("start", manager.start(now: reported))
@@ -166,7 +166,7 @@ import Testing
             }
             return ("ended \(id)", manager.connectionEnded(id, .closedByPeer, now: reported))
         case 120..<140:
-            // Sometimes before the connection, sometimes later than now.
+            // The time is sometimes before the connection, and sometimes later than now.
             let last = now - .milliseconds(Int.random(in: -2000..<40_000, using: &random))
             if isPresent {
                 witness.open.remove(id)
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    /// The random tests get everywhere: each state is reached, and left wherever its documentation says.
+    /// The random tests reach each state, and leave it in each way that its documentation lists.
     @Test func randomEventsReachEveryStep() {
         var seen: Set<String> = []
         for seed in 0..<300 as Range<UInt64> {

@@ -21,7 +21,7 @@ import Testing
         #expect(line(manager.reconnectRequested(now: at(100))) == "→ connecting reconnectRequested (1), connect 5")
     }
 
-    /// The flap guard: a peer that accepts and drops is tried as if it had refused.
+    /// A peer that accepts and drops the connection is treated as if it had refused.
     @Test func acceptingAndDroppingUsesTheBudgetUp() {
         var manager = ConnectionManager()
         _ = manager.start(now: at(0))
@@ -52,7 +52,7 @@ import Testing
         #expect(line(failed) == "→ backingOff connectFailed (1) in 1.0 seconds")
     }
 
-    /// A peer that accepts and never speaks is not tried for ever.
+    /// A peer that accepts and never sends anything is not tried for ever.
     @Test func silenceIsNoStability() {
         var manager = ConnectionManager(attempts: 2)
         _ = manager.start(now: at(0))
@@ -87,11 +87,12 @@ import Testing
         return "not found dead"
     }
 
-    /// The connection has stood from `connected` at most until the event, whatever times the heartbeat went by.
+    /// The connection lasted from `connected` until the event at most, whatever times the heartbeat used.
     @Test(arguments: [
         (life: 100.0, end: 109.9, period: 10, isStable: false), (109.9, 200, 10, false), (110, 200, 10, true),
         (500, 109.9, 10, false), (500, 110, 10, true), (99, 160, 10, false), (-500, 160, 10, false),
-        // It is at least the initial delay, or who accepts and drops would be connected to again and again without any.
+        // It is at least the initial delay. Otherwise, the client would connect without delay again and again to a peer
+        // that accepts and drops.
         (200, 100, 0, false), (200, 100.9, 0, false), (200, 101, 0, true),
     ])
     func stabilityLastsUntilTheLastSignOfLife(life: Double, end: Double, period: Int, isStable: Bool) {
@@ -104,7 +105,7 @@ import Testing
         #expect(manager.state == (isStable ? .connecting : .backingOff))
     }
 
-    /// A first retry that is due earlier than `initialDelay` is no reason to wait that long for stability.
+    /// A first retry that is due before `initialDelay` does not make stability need that long.
     @Test(arguments: [(4.9, false), (5, true)]) func stabilityTakesAsLongAsTheFirstDelay(end: Double, isStable: Bool) {
         var backoff = BackoffConfiguration()
         (backoff.initialDelay, backoff.cap, backoff.stabilityPeriod) = (.seconds(60), .seconds(5), .zero)

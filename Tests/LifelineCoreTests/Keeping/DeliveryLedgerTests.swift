@@ -3,7 +3,7 @@ import LifelineTestSupport
 import Testing
 
 @Suite struct DeliveryLedgerTests {
-    /// The same as a plain list of where frames end.
+    /// A model: a plain list of the ends of frames.
     private struct Model {
         var ends: [UInt64] = []
         var total: UInt64 = 0
@@ -39,7 +39,7 @@ import Testing
         #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 0)
     }
 
-    @Test func whatIsNoFrameIsNotCounted() {
+    @Test func bytesThatAreNoFrameAreNotCounted() {
         var ledger = DeliveryLedger()
         ledger.uncountedBytesAccepted(5)
         #expect(ledger.unacknowledgedFrameCount == 0 && ledger.unacknowledgedByteCount == 5)
@@ -117,7 +117,7 @@ import Testing
             } else {
                 let inFlight = model.total - model.acknowledged
                 let total = model.acknowledged &- 5 &+ UInt64.random(in: 0...(inFlight + 10), using: &random)
-                // Close to the start the subtraction wraps around to more than there is.
+                // Close to the start, the subtraction wraps around to a number that is too large.
                 let report = min(total, model.total + 5)
                 ledger.bytesAcknowledged(total: report)
                 model.bytesAcknowledged(total: report)

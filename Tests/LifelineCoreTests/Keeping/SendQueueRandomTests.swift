@@ -4,7 +4,7 @@ import Testing
 
 /// Random operations against a plain list.
 @Suite struct SendQueueRandomTests {
-    /// What waits, as a list from which what ends is removed.
+    /// The waiting sends, as a list. A send that ends is removed.
     private struct Model {
         struct Entry {
             let id: UInt64
@@ -36,7 +36,7 @@ import Testing
         var model: Model
         var random: SeededGenerator
         var now = at(0)
-        /// How each send that waited has ended.
+        /// The outcome of each send that waited.
         var outcomes: [UInt64: SendQueue.Outcome] = [:]
         /// In the order in which they were sent.
         var sent: [UInt64] = []
@@ -44,7 +44,7 @@ import Testing
         init(seed: UInt64) {
             random = SeededGenerator(seed: seed)
             var configuration = SendQueueConfiguration()
-            // Small, so that the bounds are met, and large, so that what has ended is tidied up.
+            // Small limits, so that they are reached, and large ones, so that ended sends are cleaned up.
             configuration.maximumMessageCount = [2, 10, 500].randomElement(using: &random)!
             configuration.maximumByteCount = [50, 1000, 100_000].randomElement(using: &random)!
             queue = SendQueue(configuration)
@@ -192,7 +192,8 @@ import Testing
         #expect(run.sent == run.sent.sorted(), "first in, first out")
     }
 
-    /// Most give up while the first one waits on: the memory follows what waits, whichever deadline is the earliest.
+    /// Most sends are cancelled while the first one waits. The memory depends on the waiting sends, whichever deadline
+    /// is the earliest.
     @Test(arguments: [Duration.seconds(9), .seconds(90)])
     func manyThatGiveUpBehindOneThatWaits(timeToLive: Duration) {
         var configuration = SendQueueConfiguration()

@@ -16,7 +16,7 @@ import Testing
 
     private let reason = ConnectionError(code: .closedLocally, message: "closed by the test")
 
-    /// Hands over all that waits.
+    /// Hands over all waiting messages.
     private func drain(_ queue: inout SendQueue) -> [UInt64] {
         var ids: [UInt64] = []
         while let id = queue.next() {
@@ -26,7 +26,7 @@ import Testing
         return ids
     }
 
-    @Test func whatWaitsIsHandedOverInOrder() {
+    @Test func waitingMessagesAreHandedOverInOrder() {
         var queue = queue()
         for id in 1...3 as ClosedRange<UInt64> {
             #expect(queue.offered(byteCount: 10, policy: .wait(), now: at(0)) == .wait(id))
@@ -59,7 +59,7 @@ import Testing
         #expect(queue.error(for: .notConnected).code == .notConnected)
     }
 
-    /// Accepted while there was a connection, which is lost before their turn.
+    /// The messages are accepted with a connection, which is lost before their turn.
     @Test func failFailsWhenTheConnectionIsLost() {
         var queue = queue()
         #expect(queue.offered(byteCount: 1, policy: .wait(), now: at(0)) == .wait(1))
@@ -125,8 +125,8 @@ import Testing
 
     // MARK: In hand
 
-    /// Whatever is in hand ends by the hand-over alone, so that it is never both dropped and sent.
-    @Test func whatIsInHandDoesNotExpire() {
+    /// A handed-over message ends only by the result of the hand-over, so that it is never both dropped and sent.
+    @Test func handedOverMessagesDoNotExpire() {
         var queue = queue()
         #expect(queue.offered(byteCount: 1, policy: .drop(after: .seconds(5)), now: at(0)) == .wait(1))
         queue.becameReady()
@@ -155,7 +155,7 @@ import Testing
         #expect(drain(&queue) == [1, 2, 3])
     }
 
-    @Test func whatIsInHandIsWithdrawn() {
+    @Test func handedOverMessagesAreWithdrawn() {
         var queue = queue()
         for _ in 1...2 { _ = queue.offered(byteCount: 1, policy: .wait(), now: at(0)) }
         queue.becameReady()

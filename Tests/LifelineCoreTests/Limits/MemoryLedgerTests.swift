@@ -20,7 +20,7 @@ import Testing
         #expect(ledger.changed(holders[0], to: 30) == [holders[1]])
         #expect(ledger.changed(holders[3], to: 75) == [holders[2], holders[0]])
         #expect(ledger.byteCount == 75)
-        // One that was told may still change: it counts again until it is gone.
+        // A connection that was asked to close may still change: it counts until it has ended.
         #expect(ledger.changed(holders[1], to: 20) == [])
         #expect(ledger.changed(holders[1], to: 0) == [])
         #expect(ledger.byteCount == 75)
@@ -59,7 +59,7 @@ import Testing
         #expect(line.popFirst { waiting.contains($0) } == 7)
     }
 
-    /// However many come and leave, few are asked at a time.
+    /// However many connections come and go, only a few are asked at a time.
     @Test func thoseThatHaveLeftAreTakenOut() {
         var line = NewcomerLine<Int>()
         var most = 0

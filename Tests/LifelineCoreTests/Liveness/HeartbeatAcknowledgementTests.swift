@@ -1,13 +1,13 @@
 import LifelineCore
 import Testing
 
-/// What the peer's TCP acknowledges while an answer is awaited: with 30 s, 10 s and 3 misses, connected at 0.
+/// Acknowledgements of the peer's TCP while an answer is awaited: with 30 s, 10 s and 3 misses, connected at 0.
 @Suite struct HeartbeatAcknowledgementTests {
     private func heartbeat() -> Heartbeat {
         Heartbeat(HeartbeatConfiguration(), connectedAt: at(0))
     }
 
-    /// Asked at 30, behind 4,980 bytes of which 100 are acknowledged.
+    /// The ping is sent at 30, behind 4,980 bytes, of which 100 are acknowledged.
     private func askedBehindOthers() -> Heartbeat {
         var heartbeat = heartbeat()
         _ = heartbeat.timerFired(lastInboundAt: nil, now: at(30))
@@ -16,7 +16,7 @@ import Testing
         return heartbeat
     }
 
-    /// Each line is a timeout: when it comes, what is acknowledged by then, and what is to be done.
+    /// Each line is a timeout: its time, the acknowledged bytes at that time, and the decision.
     private func expect(
         _ heartbeat: inout Heartbeat,
         _ lines: [(time: Double, acknowledged: UInt64?, action: Heartbeat.TimerAction)]
@@ -33,7 +33,7 @@ import Testing
             &heartbeat,
             [
                 (40, 101, .none), (50, 4999, .none),
-                // Arrived, maybe just now.
+                // The ping has arrived, maybe just now.
                 (60, 5000, .none),
                 (70, 6000, .sendPing(number: 2)), (80, 7000, .sendPing(number: 3)), (90, 8000, .timedOut),
             ]
@@ -46,14 +46,14 @@ import Testing
             &heartbeat,
             [
                 (40, 100, .sendPing(number: 2)), (50, 100, .sendPing(number: 3)),
-                // Those before are made good.
+                // Earlier misses do not count any more.
                 (60, 4000, .none),
                 (70, 4000, .sendPing(number: 4)), (80, 4000, .sendPing(number: 5)), (90, 4000, .timedOut),
             ]
         )
     }
 
-    /// The idle connection of a program that is stopped: its kernel has acknowledged the ping, and goes on.
+    /// The idle connection of a stopped program: its kernel has acknowledged the ping, and continues to do so.
     @Test func aQuestionThatArrivesAtOnceGivesNoMoreTime() {
         var heartbeat = askedBehindOthers()
         expect(
@@ -107,7 +107,7 @@ import Testing
         heartbeat.pingQueued { 5000 }
         heartbeat.wrote { 6000 }
         expect(&heartbeat, [(75, 5001, .none), (85, 5002, .none)])
-        // Asked anew after a sleep: what was acknowledged meanwhile is none of the new question's.
+        // After a sleep, a new ping is sent. Acknowledgements in the meantime do not count for it.
         #expect(heartbeat.timerFired(lastInboundAt: nil, now: at(1000)) { 5500 } == .sendPing(number: 3))
         heartbeat.pingQueued { 5500 }
         heartbeat.wrote { 7000 }

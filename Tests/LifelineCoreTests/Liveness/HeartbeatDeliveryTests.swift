@@ -2,16 +2,16 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-/// A heartbeat on a connection whose pings stand behind other bytes, of which TCP delivers some now and then. As a
-/// handler drives it, in steps of a millisecond.
+/// A heartbeat on a connection whose pings wait behind other bytes, which TCP delivers slowly. It is driven as by a
+/// handler, in steps of a millisecond.
 @Suite struct HeartbeatDeliveryTests {
-    /// What ends the peer's life.
+    /// The way in which the peer dies.
     enum Death: CaseIterable {
-        /// Nothing comes back any more.
+        /// Nothing arrives from the peer any more.
         case blackHole
-        /// The program is stopped: its kernel goes on to acknowledge.
+        /// The program is stopped, but its kernel still acknowledges.
         case stopped
-        /// The same; but its kernel has no more room soon.
+        /// The same, but its kernel soon has no more room.
         case fullWindow
     }
 
@@ -21,7 +21,7 @@ import Testing
         var configuration = HeartbeatConfiguration()
         configuration.interval = .milliseconds(Int.random(in: 1...60, using: &random))
         configuration.timeout = .milliseconds(Int.random(in: 2...60, using: &random))
-        // With one alone, an answer would have to come by the end of the timeout in which its question arrives.
+        // With a single miss, an answer would have to arrive by the end of the timeout in which its ping arrives.
         configuration.allowedMisses = Int.random(in: 2...4, using: &random)
         let start = at(0)
         let end = start + .milliseconds(Int.random(in: 500..<3000, using: &random))
@@ -42,14 +42,14 @@ import Testing
     }
 }
 
-/// Both ends of a connection, and the way between them.
+/// Both ends of a connection, and the network between them.
 private struct Stream {
     var heartbeat: Heartbeat
     var random: SeededGenerator
     var now: MonotonicTime
     var death: HeartbeatDeliveryTests.Death?
     private(set) var isGivenUp = false
-    /// The last byte from the peer, or the last acknowledgement before a question had arrived.
+    /// The last byte from the peer, or the last acknowledgement before a ping arrived.
     private(set) var lastSign: MonotonicTime
 
     private var timer: MonotonicTime
@@ -59,11 +59,11 @@ private struct Stream {
     private var acknowledged: UInt64 = 0
     private var nextAcknowledgement: MonotonicTime?
     private var isPingQueued = false
-    /// Whether a question is not answered.
+    /// Whether a ping is unanswered.
     private var isAsked = false
-    /// Where it ends; nil while it is not written.
+    /// The position of its end; nil while it is not written.
     private var questionEnd: UInt64?
-    /// What the kernel of a peer that reads no more still takes.
+    /// The number of bytes that the kernel of a peer which does not read still accepts.
     private var room: UInt64
 
     init(heartbeat: Heartbeat, start: MonotonicTime, random: SeededGenerator) {
@@ -76,11 +76,11 @@ private struct Stream {
     mutating func step(timeout: Duration) {
         let timeout = Int(timeout / .milliseconds(1))
         now = now + .milliseconds(1)
-        // As much as makes a ping wait for several timeouts, and time and again nothing at all.
+        // Enough bytes to make a ping wait for several timeouts, and sometimes none.
         if !isPingQueued, written - acknowledged < 2000, now.nanoseconds / 1_000_000 % 400 < 200 {
             write(UInt64.random(in: 0..<50, using: &random), timeout)
         }
-        // One that the kernel has no room for is written later; what is sent meanwhile waits with it.
+        // A ping that does not fit into the kernel is written later, and so are later bytes.
         if isPingQueued, acknowledged == written || Int.random(in: 0..<5, using: &random) == 0 { writePing(timeout) }
         if let time = nextAcknowledgement, time <= now { acknowledge(timeout) }
         if death == nil, answers.remove(now) != nil || Int.random(in: 0..<300, using: &random) == 0 { receive() }
@@ -124,7 +124,7 @@ private struct Stream {
         if nextAcknowledgement == nil { scheduleAcknowledgement(timeout) }
     }
 
-    /// TCP stands still for less than a timeout.
+    /// TCP stalls for less than a timeout.
     private mutating func scheduleAcknowledgement(_ timeout: Int) {
         nextAcknowledgement = now + .milliseconds(Int.random(in: 1..<timeout, using: &random))
     }

@@ -28,7 +28,7 @@ import Testing
         #expect(heartbeat.timerFired(lastInboundAt: at(20), now: at(50)) == .sendPing(number: 1))
     }
 
-    /// A driver that reports late may find that the silence has lasted already.
+    /// When a driver reports late, the silence may already have lasted long enough.
     @Test func bytesReportedLateMayBeTooOld() {
         var heartbeat = heartbeat()
         #expect(heartbeat.timerFired(lastInboundAt: at(5), now: at(35)) == .sendPing(number: 1))
@@ -66,7 +66,7 @@ import Testing
         #expect(heartbeat.deadline == at(50))
     }
 
-    /// On a clock that does not tell question and answer apart.
+    /// The clock shows the same time for the ping and its answer.
     @Test(arguments: [nil, at(10)])
     func bytesAtTheTimeOfTheQuestionAreAnAnswer(earlier: MonotonicTime?) {
         var heartbeat = heartbeat()
@@ -101,7 +101,7 @@ import Testing
     @Test func aSleepIsNoMiss() {
         var heartbeat = heartbeat()
         for time in [30, 40, 50] as [Double] { _ = heartbeat.timerFired(lastInboundAt: nil, now: at(time)) }
-        // The third ping would be missed at 60 and the peer dead; the machine slept through that.
+        // The third ping would be missed at 60, and the peer given up, but the machine slept then.
         #expect(heartbeat.timerFired(lastInboundAt: nil, now: at(90.001)) == .sendPing(number: 4))
         #expect(heartbeat.deadline == at(100.001))
         #expect(heartbeat.timerFired(lastInboundAt: nil, now: at(100.001)) == .sendPing(number: 5), "the first miss")
@@ -122,7 +122,7 @@ import Testing
         #expect(heartbeat.timerFired(lastInboundAt: at(8 * 3600 + 1), now: at(8 * 3600 + 10)) == .none)
     }
 
-    /// Doubts in quick succession do not keep a dead connection alive.
+    /// Frequent requests for a probe do not keep a dead connection alive.
     @Test func probingAgainGivesNoMoreTime() {
         var heartbeat = heartbeat()
         var number = heartbeat.probe(now: at(5))
@@ -142,8 +142,8 @@ import Testing
 
     // MARK: As a handler drives it
 
-    /// A handler that only notes when bytes come in, and sets the timer anew after `timerFired` and `probe` only. The
-    /// peer answers in less than the timeout until it dies.
+    /// A handler that only records the time of incoming bytes, and sets the timer again only after `timerFired` and
+    /// `probe`. The peer answers in less than the timeout until it dies.
     @Test(arguments: 0..<300 as Range<UInt64>)
     func aDeadPeerIsFoundInTimeAndALiveOneIsNot(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -44,7 +44,7 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(60)) == .giveUp(.heartbeatTimeout))
     }
 
-    /// After a sleep the idle timeout begins anew. That is no answer to the question that was asked at once.
+    /// After a sleep, the idle timeout begins again. This does not answer the ping that was sent at once.
     @Test func anIdleTimeoutThatBeginsAnewIsNoSignOfLife() {
         var liveness = liveness(heartbeat: true, idle: .seconds(100))
         #expect(liveness.probe(now: at(1_000)) == .sendPing(number: 1))
@@ -68,7 +68,7 @@ import Testing
         #expect(liveness.deadline == at(89))
     }
 
-    /// The timer waits for the answer's timeout then, which may be longer than the interval.
+    /// The timer then waits for the timeout of the answer, which may be longer than the interval.
     @Test func anAnswerIsTakenIntoAccountAtOnce() {
         var configuration = HeartbeatConfiguration()
         configuration.interval = .seconds(10)
@@ -96,8 +96,8 @@ import Testing
         #expect(liveness.deadline == at(18), "a new question, though no timer has told the heartbeat of the answer yet")
     }
 
-    /// What ends the asking, and what of the rest goes on then.
-    @Test func whoCannotBeAskedIsNotGivenUp() {
+    /// Events that end pings, and the checks that continue after them.
+    @Test func aPeerThatCannotBePingedIsNotGivenUp() {
         for end in [
             { $0.inputEnded() }, { $0.closeRequested() }, { $0.pingsBecameImpossible() }, { $0.readingPaused() },
         ] as [(inout Liveness) -> Void] {
@@ -156,7 +156,7 @@ import Testing
         #expect(far.timerFired(waitingByteCount: 0, now: at(45.1)) == .giveUp(.idleTimeout))
     }
 
-    @Test func whoEndedItsSideMayBeIdle() {
+    @Test func aPeerThatEndedItsSideMayBeIdle() {
         for end in [{ $0.inputEnded() }, { $0.closeRequested() }] as [(inout Liveness) -> Void] {
             var liveness = liveness(idle: .seconds(20))
             end(&liveness)
@@ -205,7 +205,7 @@ import Testing
         #expect(liveness.deadline == at(105), "each write is watched for itself")
     }
 
-    /// Who does not send may still have to read, until a close with its own bound has begun.
+    /// A peer that does not send may still have to read, until a close with its own limit begins.
     @Test func writesAreWatchedAfterTheInputButNotInAClose() {
         var ended = liveness(write: .seconds(20))
         ended.inputEnded()
@@ -261,8 +261,8 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(11)) == .giveUp(.tooManyUnansweredBytes))
     }
 
-    /// On a slow link the question stands behind the bytes that it is about.
-    @Test func whoHasNotGotTheQuestionNeedNotAnswerIt() {
+    /// On a slow link, the ping waits behind the bytes that it checks.
+    @Test func aPeerWithoutThePingNeedNotAnswer() {
         var liveness = liveness(heartbeat: true, unanswered: 100)
         #expect(liveness.wrote(byteCount: 1000, now: at(1)) == .sendPing(number: 1))
         liveness.pingQueued { 100 }
@@ -276,7 +276,7 @@ import Testing
         #expect(liveness.timerFired(waitingByteCount: 0, now: at(41)) { 2000 } == .giveUp(.tooManyUnansweredBytes))
     }
 
-    /// The heartbeat asked a moment before, and its timeout ends a moment before the answer is due.
+    /// The heartbeat sent its ping a moment earlier, and its timeout ends a moment before the answer is due.
     @Test func theQuestionMayComeFurtherInTheHeartbeatsTimeoutToo() {
         var liveness = liveness(heartbeat: true, unanswered: 100)
         #expect(liveness.probe(now: at(0.99)) == .sendPing(number: 1))
@@ -333,8 +333,8 @@ import Testing
         #expect(error.message.contains(number ?? "sign of life"))
     }
 
-    /// Whatever happens in whatever order: nothing is due in the past after the timer has fired, a peer that sends is
-    /// never given up, and one that is watched and sends nothing is, in the time that the configuration gives it.
+    /// In any order of events: after the timer has fired, no deadline is in the past; a peer that sends is never given
+    /// up; a watched peer that sends nothing is given up in the configured time.
     @Test(arguments: 0..<200) func invariantsHoldInRandomSequences(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var liveness = liveness(heartbeat: Bool.random(using: &random), idle: .seconds(50), write: .seconds(8))

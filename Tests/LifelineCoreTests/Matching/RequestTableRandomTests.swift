@@ -14,7 +14,7 @@ import Testing
     private struct Run {
         var table: RequestTable<Int>
         let serials: ClosedRange<UInt32>
-        /// What waits, in the order in which it was begun.
+        /// The waiting requests, in the order in which they began.
         var entries: [Entry] = []
         var random: SeededGenerator
         var now = at(0)
@@ -27,7 +27,7 @@ import Testing
 
         init(seed: UInt64) {
             random = SeededGenerator(seed: seed)
-            // Few serials, so that they wrap often, up to the last of all.
+            // Few serials, so that they wrap around often, up to the highest one.
             serials = [UInt32(0)...15, 0x401...0x47F, (.max - 1000)...(.max - 1)].randomElement(using: &random)!
             table = RequestTable(maximumCount: [2, 7, 60].randomElement(using: &random)!, serials: serials)
         }

@@ -133,7 +133,7 @@ import Testing
         #expect(ids.map { RequestTable<Int>.serial(of: $0) } == (0..<9).map { .max - 3 + $0 % 4 })
     }
 
-    @Test func whatWaitsIsSkipped() throws {
+    @Test func serialsInUseAreSkipped() throws {
         var table = RequestTable<Int>(maximumCount: 4, serials: 100...115)
         let kept = try table.began(-1, deadline: nil)
         var serials: Set<UInt32> = []
@@ -147,7 +147,7 @@ import Testing
         #expect(table.cancelled(kept) == -1)
     }
 
-    /// The number of a request tells it from an earlier one with its serial.
+    /// The number of a request distinguishes it from an earlier one with the same serial.
     @Test func anOldNumberEndsNoNewRequest() throws {
         var table = RequestTable<Int>(maximumCount: 1, serials: 0...3)
         let old = try table.began(0, deadline: at(1))
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    /// Most end while one waits on: the memory follows what waits.
+    /// Most requests end while one still waits. The memory depends on the waiting ones.
     @Test(arguments: [1.0, 1e6])
     func memoryFollowsWhatWaits(deadline: Double) throws {
         var table = RequestTable<Int>(maximumCount: 1000, serials: 0x401...0xFFFF_FFFE)

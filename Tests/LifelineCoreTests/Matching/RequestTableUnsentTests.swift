@@ -1,7 +1,7 @@
 import LifelineCore
 import Testing
 
-/// Requests that wait to be sent outlive a connection that is lost.
+/// Unsent requests survive a lost connection.
 @Suite struct RequestTableUnsentTests {
     private var table = RequestTable<String>(maximumCount: 100, serials: 0x401...0xFFFF_FFFE)
 
@@ -11,7 +11,7 @@ import Testing
         let lost = table.connectionLost { unsent.contains($0) }
         #expect(lost.map { $0.id } == ids.filter { !unsent.contains($0) })
         #expect(table.count == unsent.count)
-        // The next deadline is that of the youngest which is left, the 46th.
+        // The next deadline belongs to the youngest remaining request, the 46th.
         #expect(table.nextDeadline == at(100 - 45))
         let last = try #require(ids.last { unsent.contains($0) })
         guard case .answer(last, "45") = table.receivedResponse(serial: RequestTable<String>.serial(of: last)) else {

@@ -128,7 +128,7 @@ import Testing
         try ProxyConfiguration.environment.server(for: Endpoint(endpoint), environment: environment).map { "\($0)" }
     }
 
-    /// Each variable set to its own name: the first of them wins, and without it the next.
+    /// Each variable is set to its own name: the first one wins, and without it the next one.
     @Test(arguments: [
         ("tcp://h:1", ["tcp_proxy", "TCP_PROXY", "all_proxy", "ALL_PROXY"]),
         ("tls://h:1", ["tls_proxy", "TLS_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
@@ -143,7 +143,7 @@ import Testing
         }
         for name in variables {
             #expect(try proxy(for: endpoint, environment) == "http://\(name):1")
-            // Empty is as good as not set.
+            // An empty variable counts as not set.
             environment[name] = ""
         }
         #expect(try proxy(for: endpoint, environment) == nil)
@@ -156,7 +156,7 @@ import Testing
         let both = environment.merging(["no_proxy": "b"]) { $1 }
         #expect(try proxy(for: "tcp://a:1", both) == "socks5://p:1", "small letters come first")
         #expect(try proxy(for: "tcp://b:1", both) == nil)
-        // As it is for curl.
+        // As in curl.
         #expect(try proxy(for: "tcp://127.0.0.1:1", environment) == "socks5://p:1")
     }
 
@@ -166,7 +166,7 @@ import Testing
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.message.contains("https_proxy") == true && error?.message.contains("s3cret") == false)
         #expect(try proxy(for: "tcp://h:1", environment) == nil, "what is not for this endpoint does not count")
-        // A host without a proxy does not need one that can be read.
+        // If a host needs no proxy, the proxy's URL may be malformed.
         #expect(try proxy(for: "wss://h", environment.merging(["no_proxy": "h"]) { $1 }) == nil)
     }
 

@@ -17,14 +17,14 @@ import Testing
 
     private struct Outcome: Equatable {
         var sent: [[UInt8]] = []
-        /// How many bytes the handshake took until it was over; nil when it is not.
+        /// How many bytes the handshake took until it ended; nil if it has not.
         var length: Int?
         var error: ConnectionError.Code?
         var message = ""
         var answer: ProxyAnswer?
     }
 
-    /// Feeds the bytes until the handshake is over.
+    /// Feeds the bytes until the handshake ends.
     private func run(_ handshake: any ProxyHandshake, _ bytes: [UInt8]) -> Outcome {
         var handshake = handshake
         var outcome = Outcome()
@@ -67,7 +67,7 @@ import Testing
         )
     }
 
-    /// RFC 7617's examples, and one of each length that base64 pads.
+    /// RFC 7617's examples, and one for each padding of base64.
     @Test(arguments: [
         ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "dGVzdDoxMjPCow=="),
         ("", "", "Og=="),
@@ -85,7 +85,7 @@ import Testing
         "HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.1 103 x\r\n\r\nHTTP/1.1 200 OK\r\nA:\tb \r\n\r\n",
     ])
     func accepted(head: String) throws {
-        // The next bytes are the endpoint's, whatever they are.
+        // The next bytes belong to the endpoint, whatever they are.
         #expect(try runHTTP(head + "HTTP/1.1 500\r\n\r\n") == Outcome(length: head.utf8.count))
         #expect(try runHTTP(String(head.dropLast())) == Outcome())
     }
@@ -123,7 +123,7 @@ import Testing
             "only by Negotiate, NTLM, x; Lifeline has Basic"
         ),
         ("Proxy-Authenticate: Digest realm=x\r\n", false, "only by Digest"),
-        // Several in one field; a comma in quotes, and one between parameters, begin none.
+        // Several challenges in one field. A comma in quotes or between parameters does not begin one.
         ("Proxy-Authenticate: Negotiate, Basic realm=\"x\"\r\n", true, "Check user and password"),
         (
             "Proxy-Authenticate: Digest realm=\"a, \\\", Basic\", nonce = b,,BASIC realm=c\r\n", true,
@@ -215,7 +215,7 @@ import Testing
             let outcome = run(machine, [5, 2, version, 0] + Self.success)
             #expect(outcome.sent.first == pair && outcome.sent.count == 2 && outcome.length == 14)
         }
-        // A proxy that does not want them does not get them.
+        // A proxy that asks for no credentials gets none.
         #expect(run(machine, [5, 0] + Self.success).sent.count == 1)
         let wrong = run(machine, [5, 2, 1, 1])
         #expect(wrong.error == .proxyAuthenticationRequired && wrong.message.contains("Check user and password"))
@@ -257,7 +257,7 @@ import Testing
 
     // MARK: Both
 
-    @Test(arguments: [ProxyServer.Kind.http, .socks5]) func whatNoProxyCanBeAskedFor(kind: ProxyServer.Kind) throws {
+    @Test(arguments: [ProxyServer.Kind.http, .socks5]) func unsupportedEndpoints(kind: ProxyServer.Kind) throws {
         let proxy = ProxyServer(kind: kind, host: "proxy", port: 1, credentials: nil)
         let long = String(repeating: "x", count: 256)
         for host in [
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    /// Nothing traps, nothing is kept without bound, whatever comes; what begins well goes far.
+    /// No input causes a trap or unbounded memory. Input with a valid beginning gets far.
     @Test func randomBytes() throws {
         var random = SeededGenerator(seed: 7)
         let pieces = [

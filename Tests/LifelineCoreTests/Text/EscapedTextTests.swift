@@ -14,7 +14,7 @@ import Testing
         #expect("\u{202e}txt.\u{2066}exe\u{61c}\u{200f}".escaped() == #"\u{202e}txt.\u{2066}exe\u{61c}\u{200f}"#)
     }
 
-    /// Line by line as it is said in the documentation.
+    /// Line by line, as in the documentation.
     @Test func everyScalarIsDecided() {
         let unsafe: [ClosedRange<UInt32>] = [
             0x00...0x1F, 0x7F...0x9F, 0x61C...0x61C, 0x200E...0x200F, 0x2028...0x2029, 0x202A...0x202E, 0x2066...0x2069,
@@ -30,7 +30,7 @@ import Testing
         #expect(once.escaped() == once)
     }
 
-    /// A letter may have any number of marks, which are its own characters all the same.
+    /// A letter may have any number of combining marks. Each of them counts.
     @Test func longTextsAreCut() {
         #expect("abcdef".escaped(limit: 6) == "abcdef")
         #expect("abcdefg".escaped(limit: 6) == "abcdef…")
@@ -46,7 +46,7 @@ import Testing
         #expect(String(escaping: []) == "")
     }
 
-    /// Errors and answers that carry words of a peer's.
+    /// Errors and answers that contain text of a peer.
     @Test func errorsEscape() {
         struct Foreign: Error, CustomStringConvertible { let description = "x\u{1b}[2J\n" }
         #expect(

@@ -24,7 +24,7 @@ import Testing
         #expect(limit.takeLeftOut().isEmpty)
     }
 
-    /// Whatever kinds are, memory is bounded, and nothing goes uncounted.
+    /// For any kinds of lines, memory is bounded, and every line is counted.
     @Test func manyKindsCountAsOne() {
         var limit = LineLimit(lineCount: 1, period: .seconds(10))
         let written = (0..<10_000).filter { limit.verdict(on: "\($0)", now: time(0)) != .leaveOut }.count

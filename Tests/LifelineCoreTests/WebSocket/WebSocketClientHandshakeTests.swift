@@ -29,7 +29,7 @@ import Testing
         #expect(try handshake(to: endpoint).fields["Host"] == host)
     }
 
-    @Test func whatIsConfiguredIsInTheRequest() throws {
+    @Test func theRequestHasTheConfiguredValues() throws {
         let fields = try handshake {
             $0.headers = ["X-Key": "secret"]
             $0.cookies = ["b": "2", "a": "1"]
@@ -153,7 +153,7 @@ import Testing
         #expect(error.description.contains("\(status)"))
     }
 
-    @Test func whatAServerSaysIsCut() {
+    @Test func textOfAServerIsTruncated() {
         let refusal = WebSocketRefusal(status: 500, reason: String(repeating: "x", count: 8000))
         #expect(refusal.reason == String(repeating: "x", count: 100) + "…")
     }

@@ -31,7 +31,8 @@ import Testing
 
     // MARK: UTF-8
 
-    /// Each piece as the standard library judges the whole, and as soon as no text can begin so.
+    /// The result for the pieces agrees with the standard library's for the whole, and an error comes as soon as no
+    /// text can begin like this.
     @Test func textsInEverySplit() {
         let texts: [[UInt8]] = [
             Array("Grüezi 日本語 🎉 \u{10FFFF}\u{0}".utf8), [0xC0, 0xAF], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80],
@@ -107,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func whatHoldsNoWholeFrameIsOneRun() {
+    @Test func bytesWithoutAWholeFrameAreOneRun() {
         #expect(([0x80, 0x80] as [UInt8]).withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
         #expect(([0x05, 0x00] as [UInt8]).withUnsafeBytes { FrameRuns.nextLength(in: $0, maximumLength: 1) } == 2)
     }

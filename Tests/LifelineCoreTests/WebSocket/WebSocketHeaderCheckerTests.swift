@@ -3,7 +3,7 @@ import Testing
 
 @testable import LifelineCore
 
-/// Whatever the splits, a header is refused at the byte that makes it wrong.
+/// A header is refused at the byte that makes it invalid, however it is split.
 @Suite struct WebSocketHeaderCheckerTests {
     private static let toServer = WebSocketFrameRules(role: .server, receivesMessages: true)
     private static let toClient = WebSocketFrameRules(role: .client, receivesMessages: true)
@@ -55,7 +55,7 @@ import Testing
             var checker = WebSocketHeaderChecker(rules)
             let result = check(bytes[...], &checker)
             #expect(result.validCount == bytes.count && result.violation == nil)
-            // Where the next header stands is known.
+            // The position of the next header is known.
             #expect(check([0xF0], &checker).violation?.code == .protocolError)
         }
     }

@@ -184,7 +184,7 @@ private typealias Machine = WebSocketStateMachine
 
     // MARK: Any frames
 
-    /// Whatever comes, nothing is delivered after the end, at most one Close is sent, and no message is over its limit.
+    /// For any input, nothing is delivered after the end, at most one Close is sent, and no message exceeds its limit.
     @Test func randomFrames() {
         var random = SeededGenerator(seed: 4)
         for _ in 0..<3000 {

@@ -37,7 +37,7 @@ import Testing
         #expect(end.takeNotes() == ["write GET"])
     }
 
-    /// Another user may come to be let in while the client goes on, so it goes on trying.
+    /// The server may admit the user later, so the client continues to try.
     @Test(arguments: [
         ["-WRONGPASS invalid secret"], ["-ERR unknown command 'AUTH', with args beginning with: 'secret'"],
         ["+OK", "+OK", "-ERR DB index is out of range"], ["+OK", "+OK", "+OK", "-NOAUTH Authentication required."],
@@ -70,7 +70,7 @@ import Testing
         #expect(end.takeNotes() == ["connect 2", "write CLIENT SETNAME lifeline, PING", "write GET"])
     }
 
-    /// A server whose disk is full answers PING with an error, and reads all the same.
+    /// A server with a full disk answers PING with an error, but still reads.
     @Test func takesAServerThatCannotWrite() {
         var end = CommandMachineEnd()
         end.send()

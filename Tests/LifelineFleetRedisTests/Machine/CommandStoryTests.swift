@@ -5,7 +5,7 @@ import Testing
 
 @testable import LifelineFleetRedis
 
-/// Random stories of a machine for commands and a server, on simulated time.
+/// Random stories of a command machine and a server, in simulated time.
 @Suite struct CommandStoryTests {
     @Test(arguments: 0..<300 as Range<UInt64>)
     func endsEachCommandOnceWithItsOwnReply(seed: UInt64) {
@@ -15,7 +15,7 @@ import Testing
     }
 }
 
-/// Each command is an ECHO of its number, which is its waiter, too.
+/// Each command is an ECHO of its number, which is also its waiter.
 private struct CommandStory {
     private var generator: SeededGenerator
     private var machine: RedisMachine<CommandPipeline<Int>>
@@ -23,9 +23,9 @@ private struct CommandStory {
     private var sentCount = 0
     /// The calls that have not ended, and their numbers for `cancel`.
     private var open: [Int: UInt64] = [:]
-    /// What the server has received on any connection, in order.
+    /// The commands that the server has received over any connection, in order.
     private var received: [Int] = []
-    /// What the server has not answered on this connection.
+    /// The commands of this connection that the server has not answered.
     private var unanswered: [String] = []
     private var isConnecting = false
 
@@ -47,7 +47,7 @@ private struct CommandStory {
         }
     }
 
-    /// Lets the server answer everything: then no call is left.
+    /// Lets the server answer everything, so that no call is left.
     mutating func finish() {
         for _ in 0..<1000 where !open.isEmpty {
             openConnection()

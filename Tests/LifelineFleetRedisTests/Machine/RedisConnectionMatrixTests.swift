@@ -3,7 +3,7 @@ import Testing
 
 @testable import LifelineFleetRedis
 
-/// What each event leads to in each state of a connection, with one command that waits.
+/// The result of each event in each state of a connection, with one waiting command.
 @Suite struct RedisConnectionMatrixTests {
     enum Situation: String, CaseIterable {
         case idle, connecting, greeting, ready, waiting, closed
@@ -56,7 +56,7 @@ import Testing
 
     private func end(in situation: Situation) -> CommandMachineEnd {
         var end = CommandMachineEnd()
-        // Before its turn, or it would not be idle.
+        // Before the command is sent, because the connection would then not be idle.
         if situation == .idle { end.send(turns: false) } else { end.send() }
         switch situation {
         case .idle, .connecting: break

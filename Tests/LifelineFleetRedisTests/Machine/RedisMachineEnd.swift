@@ -6,13 +6,13 @@ import NIOCore
 typealias CommandMachineEnd = RedisMachineEnd<CommandPipeline<Int>>
 typealias SubscriptionMachineEnd = RedisMachineEnd<SubscriptionTable<Int>>
 
-/// A machine on simulated time, whose waiters are numbers, and notes of what it has decided.
+/// A machine in simulated time, whose waiters are numbers, and a record of its decisions.
 struct RedisMachineEnd<Role: RedisRole> where Role.Waiter == Int {
     typealias Machine = RedisMachine<Role>
 
     var machine: Machine
     var now = MonotonicTime(nanoseconds: 0)
-    /// What was decided since the last `takeNotes`.
+    /// The decisions since the last `takeNotes`.
     private var notes: [String] = []
     private var lastWaiter = 0
 
@@ -28,7 +28,7 @@ struct RedisMachineEnd<Role: RedisRole> where Role.Waiter == Int {
         return notes
     }
 
-    /// Notes what is to be done.
+    /// Records the actions.
     mutating func note(_ actions: RedisActions<Int>) {
         if actions.disconnects { notes.append("disconnect") }
         if let attempt = actions.connects { notes.append("connect \(attempt)") }
@@ -39,7 +39,7 @@ struct RedisMachineEnd<Role: RedisRole> where Role.Waiter == Int {
         for (waiter, result) in actions.results { notes.append("\(waiter): \(describe(result))") }
     }
 
-    /// Asks the role for something with the next number for its waiter. Returns the number for `cancel`.
+    /// Makes a request of the role with the next number as waiter. Returns the number for `cancel`.
     fileprivate mutating func ask(
         turns: Bool,
         _ body: (inout Role, _ waiter: Int) throws(RedisError) -> UInt64?
@@ -148,7 +148,7 @@ extension RedisMachineEnd where Role == SubscriptionTable<Int> {
 
 private func string(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)" }
 
-/// The names of the commands in what is written.
+/// The names of the written commands.
 func commands(in bytes: ByteBuffer) -> [String] {
     var parser = RESPParser(limits: RedisReplyLimits())
     var commands: [RedisValue] = []

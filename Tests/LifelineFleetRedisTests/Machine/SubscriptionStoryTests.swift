@@ -5,7 +5,7 @@ import Testing
 
 @testable import LifelineFleetRedis
 
-/// Random stories of a machine for subscriptions and a server, on simulated time.
+/// Random stories of a subscription machine and a server, in simulated time.
 @Suite struct SubscriptionStoryTests {
     @Test(arguments: 0..<200 as Range<UInt64>)
     func hidesNoGap(seed: UInt64) {
@@ -27,14 +27,14 @@ private struct SubscriptionStory {
     private var now = MonotonicTime(nanoseconds: 0)
     private var callCount = 0
     private var open: [Int: Call] = [:]
-    /// What the last calls asked for.
+    /// The channels that the last calls requested.
     private var wanted: Set<String> = []
-    /// The channels that a call has returned for, with no call to the contrary since it began.
+    /// The channels for which a call has returned, without an opposite call since it began.
     private var relied: Set<String> = []
-    /// The number of the last call to the contrary, for each channel.
+    /// The number of the last opposite call for each channel.
     private var lastUnsubscription: [String: Int] = [:]
     private var isConnecting = false
-    /// Whether the handler may miss messages, as far as it was told.
+    /// Whether the handler was told that it may miss messages.
     private var isGap = true
     private var wasConnected = false
 

@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// As lines have no length, only their limit bounds them.
+    /// Lines have no declared length, so only their limit bounds them.
     @Test func boundsALineWithoutEnd() {
         var parser = RESPParser(limits: RedisReplyLimits())
         var replies: [RedisValue] = []
@@ -123,7 +123,7 @@ import Testing
         #expect(replies.isEmpty)
     }
 
-    /// What would be parsed again with each piece would take hours: a million pieces of a reply of megabytes.
+    /// Parsing the whole reply again with each piece would take hours: a million pieces of a reply of megabytes.
     @Test(.timeLimit(.minutes(1)))
     func takesLinearTimeForManySmallPieces() throws {
         var limits = RedisReplyLimits()

@@ -1,7 +1,7 @@
-/// What Linux 6 answered in a network namespace with these interfaces: `lo`; `eth0`, one end of a pair, with
+/// The answers of Linux 6 in a network namespace with these interfaces: `lo`; `eth0`, one end of a pair, with
 /// 10.9.0.2/24 and 2001:db8::2/64, default routes of both versions, a multipath route to 198.51.100.0/24 and a black
-/// hole for 203.0.113.0/24; `tap0`, a TUN device that is down. The datagrams of each dump, in hexadecimal; their
-/// sequence is 7.
+/// hole for 203.0.113.0/24; `tap0`, a TUN device that is down. They are the datagrams of each dump, in hexadecimal,
+/// with the sequence number 7.
 enum CapturedDumps {
     static let links = [
         """

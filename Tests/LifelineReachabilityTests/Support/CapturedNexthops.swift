@@ -1,10 +1,10 @@
 import LifelineReachability
 
-/// What Linux 6 answered in a network namespace whose `eth0`, number 3, has default routes of both versions by nexthop
+/// The answers of Linux 6 in a network namespace whose `eth0`, number 3, has default routes of both versions by nexthop
 /// objects (12, a group of 10 and 11, and 20) and a route to 203.0.113.0/24 by a black hole (13): messages of the
 /// dumps, in hexadecimal.
 enum CapturedNexthops {
-    /// Made up: the name of the interface is all that matters.
+    /// An invented interface: only its name matters.
     static let link = "2c00000010000200070000000000000000000100030000004300010000000000090003006574683000000000"
 
     /// With `net.ipv4.nexthop_compat_mode` 0.

@@ -38,7 +38,7 @@ enum Kernel {
     static let dumpInterrupted: UInt16 = 0x10
 }
 
-/// What all messages of some datagrams hold.
+/// The records in all messages of some datagrams.
 struct Records: Hashable {
     var links: [LinkRecord] = []
     var addresses: [AddressRecord] = []

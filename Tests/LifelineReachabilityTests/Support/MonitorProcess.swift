@@ -56,7 +56,7 @@ final class MonitorProcess: Sendable {
         kill(identifier, number)
     }
 
-    /// The next line for which `condition` holds; the lines before it are passed over.
+    /// The next line for which `condition` holds; earlier lines are skipped.
     func next(where condition: (Line) -> Bool) async throws -> Line {
         for try await line in lines where condition(line) { return line }
         throw Ended()

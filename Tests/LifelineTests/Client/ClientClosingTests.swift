@@ -8,7 +8,7 @@ import Testing
 
 /// Closing, cancelling and running, in every state.
 @Suite(.timeLimit(.minutes(1))) struct ClientClosingTests {
-    /// A client that was brought to a state, with what keeps it there.
+    /// A client in a given state, with the objects that keep it there.
     private func withClient(
         in state: ConnectionState,
         _ body: (ClientHarness, Task<Void, any Error>) async throws -> Void
@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: ConnectionState.allCases)
     func closesInEveryState(state: ConnectionState) async throws {
         try await withClient(in: state) { harness, running in
-            // In draining this is the second call, which cuts.
+            // In the state draining this is the second call, which cuts the connection.
             await harness.client.close()
             try await running.value
             try await expectClosed(harness.client)
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    /// Only the user's second call cuts.
+    /// Only the user's second call cuts the connection.
     @Test(arguments: [1, 2]) func theFirstCloseJoinsAGracefulShutdown(closes: Int) async throws {
         let harness = ClientHarness()
         let client = harness.client
@@ -186,7 +186,7 @@ import Testing
             try await until { client.state == .ready }
             trigger.triggerGracefulShutdown()
             try await peer.waitForClose()
-            // What `close()` does before it waits.
+            // The first step of `close()`, before it waits.
             client.keeper.change { $0.closedByUser(now: $1) }
             #expect(peer.abortReason == nil)
             if closes == 2 {

@@ -3,7 +3,7 @@ import LifelineClientTestSupport
 import LifelineCore
 import Testing
 
-/// What the client does on events, on a scripted transport and in simulated time.
+/// The client's reactions to events, on a scripted transport and in simulated time.
 @Suite(.timeLimit(.minutes(1))) struct ClientConnectingTests {
     @Test func connectsAndSaysSo() async throws {
         let harness = ClientHarness()
@@ -56,7 +56,7 @@ import Testing
             harness.network.change(to: .available)
             let event = try await events.reach(.connecting)
             #expect(event.transition.reason.code == .networkUp && event.transition.attempt == 1)
-            // Lost while connecting: the attempt is given up.
+            // The network is lost during an attempt, which is given up.
             let attempt = try await harness.transport.nextAttempt()
             harness.network.change(to: .unavailable)
             #expect(try await events.reach(.waitingForNetwork).transition.reason.code == .networkLost)
@@ -64,7 +64,7 @@ import Testing
             #expect(try await events.reach(.connecting).transition.attempt == 1)
             try await harness.transport.nextAttempt().accept()
             _ = try await events.reach(.ready)
-            // Too late to change anything.
+            // A late result of the attempt changes nothing.
             attempt.refuse()
             attempt.accept()
             #expect(harness.client.state == .ready)
@@ -117,7 +117,7 @@ import Testing
             let peer = try await harness.transport.nextAttempt().accept(unacknowledgedFrameCount: 2)
             _ = try await events.reach(.ready)
             peer.close(code.map { ConnectionError(code: $0, message: "The test ended it.") })
-            // Not stable yet, so that it counts as a failed attempt.
+            // The connection was not stable yet, so it counts as a failed attempt.
             let event = try await events.reach(.backingOff)
             #expect(event.transition.reason.code == expected)
             #expect(event.transition.reason.error?.code == code)
@@ -169,7 +169,7 @@ import Testing
             try await harness.transport.nextAttempt().refuse(.tlsRejected)
             #expect(try await events.reach(.gaveUp).transition.reason.code == .tlsRejected)
             try await until { harness.clock.nextWakeUp == nil }
-            // A new network may be another way, and whoever asks has maybe mended something.
+            // A new network or `reconnect()` is a reason to try again: the cause may be gone.
             harness.network.change(to: .available)
             #expect(try await events.reach(.connecting).transition.reason.code == .networkUp)
             try await harness.transport.nextAttempt().refuse(.tlsRejected)
@@ -196,7 +196,7 @@ import Testing
         #expect(harness.transport.maximumConnectionCount == 1)
     }
 
-    /// What was accepted is still written when the peer has ended its side; the next connection waits for that.
+    /// Accepted messages are still written after the peer has ended its side. The next connection waits for that.
     @Test func writesOnAfterThePeersEnd() async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
@@ -220,7 +220,7 @@ import Testing
         #expect(harness.transport.maximumConnectionCount == 1)
     }
 
-    /// A peer that takes a little again and again keeps the next connection waiting for the close timeout only.
+    /// A peer that reads very slowly delays the next connection only for the close timeout.
     @Test func cutsAPeerThatTakesTooLongAfterItsEnd() async throws {
         let harness = ClientHarness { $0.connection.closeTimeout = .seconds(3) }
         var events = harness.client.events.makeAsyncIterator()
@@ -243,8 +243,8 @@ import Testing
         }
     }
 
-    /// The same, when the user has no patience.
-    @Test(arguments: [0, 1, 2, 3]) func cutsWhatClosesAfterThePeersEnd(by way: Int) async throws {
+    /// The same, but the user cuts it short.
+    @Test(arguments: [0, 1, 2, 3]) func cutsAConnectionThatClosesAfterThePeersEnd(by way: Int) async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
         try await harness.run { client in

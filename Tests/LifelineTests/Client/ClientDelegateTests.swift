@@ -76,8 +76,8 @@ import Testing
         )
     }
 
-    /// A full inbox keeps the client from connecting, so that what fills it has to be delivered.
-    @Test func goOnAfterMessagesOfAConnectionThatNobodyHeardOf() async throws {
+    /// A full inbox keeps the client from connecting, so its messages have to be delivered.
+    @Test func continuesAfterMessagesOfAnUnreportedConnection() async throws {
         let harness = ClientHarness { $0.connection.inboundWaterMarks = WaterMarks(low: 1, high: 2) }
         let (client, recorder) = (harness.client, Recorder())
         async let running: Void = client.run(delegate: recorder)

@@ -3,7 +3,7 @@ import LifelineClientTestSupport
 import LifelineCore
 import Testing
 
-/// What subscribers see.
+/// The events that subscribers get.
 @Suite(.timeLimit(.minutes(1))) struct ClientEventsTests {
     @Test func everySubscriberSeesEveryStep() async throws {
         let harness = ClientHarness()

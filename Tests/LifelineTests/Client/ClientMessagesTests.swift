@@ -5,7 +5,7 @@ import LifelineTestSupport
 import Logging
 import Testing
 
-/// What arrives, over all connections.
+/// Received messages, across all connections.
 @Suite(.timeLimit(.minutes(1))) struct ClientMessagesTests {
     private func payload(_ number: Int) throws -> [UInt8] { try TestMessage(number: number).serializedBytes() }
 
@@ -54,19 +54,19 @@ import Testing
             try await until { peer.resumeCount == 1 }
             #expect(try peer.send([payload(1), payload(2)]))
             #expect(try !peer.send([payload(3)]))
-            // No new connection, which could bring more, while too much waits.
+            // While too many messages wait, the client makes no connection that could bring more.
             client.reconnect()
             _ = try await events.reach(.connecting)
             var messages = client.messages.makeAsyncIterator()
             async let attempt = harness.transport.nextAttempt()
-            // The old connection is done with by then.
+            // The old connection has ended by then.
             try await until { log.entries.contains { $0.text.contains("Not connecting until messages") } }
             #expect(harness.transport.attemptCount == 1)
             for number in 1...3 { #expect(try await messages.next()?.number == number) }
             let next = try await attempt.accept()
             _ = try await events.reach(.ready)
             #expect(peer.resumeCount == 1)
-            // Paused and resumed within one connection.
+            // The client pauses and resumes within one connection.
             try await until { next.resumeCount == 1 }
             #expect(try !next.send([payload(4), payload(5), payload(6)]))
             for number in 4...6 { #expect(try await messages.next()?.number == number) }
@@ -74,19 +74,19 @@ import Testing
         }
     }
 
-    /// The connection is up, but the client has given it up before it heard of it.
-    @Test func dropsWhatCameOnAConnectionThatNobodyHeardOf() async throws {
+    /// The client has given up the attempt before it learns that the connection is up.
+    @Test func dropsMessagesOfAnUnreportedConnection() async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
         try await harness.run { client in
             let unnoticed = try await harness.transport.nextAttempt().acceptUnnoticed()
-            // Not read on before it is reported.
+            // Reading stops until the client knows of the connection.
             #expect(try !unnoticed.send([payload(1)]))
             harness.network.change(to: .unavailable)
             _ = try await events.reach(.waitingForNetwork)
             harness.network.change(to: .available)
             let attempt = try await harness.transport.nextAttempt()
-            // Late, and of another attempt than the present one.
+            // A late message of an earlier attempt.
             #expect(try !unnoticed.send([payload(2)]))
             let peer = attempt.accept()
             #expect(unnoticed.resumeCount == 0)
@@ -116,8 +116,9 @@ import Testing
         }
     }
 
-    /// What comes before the driver has heard of the connection is not lost, nor does it stop the reading for ever.
-    @Test func resumesWhatWasPausedTooEarly() async throws {
+    /// A message that arrives before the driver knows of the connection is not lost, and does not stop reading for
+    /// ever.
+    @Test func resumesAReadPausedTooEarly() async throws {
         let harness = ClientHarness { $0.connection.inboundWaterMarks = WaterMarks(low: 1, high: 2) }
         try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept()
@@ -145,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func whatCameBeforeTheCloseIsDelivered() async throws {
+    @Test func messagesBeforeTheCloseAreDelivered() async throws {
         let harness = ClientHarness()
         try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept()

@@ -8,7 +8,7 @@ import MetricsTestKit
 import NIOConcurrencyHelpers
 import Testing
 
-/// What operators see: logs and metrics.
+/// Logs and metrics.
 @Suite(.timeLimit(.minutes(1))) struct ClientObservingTests {
     @Test func aHealthyClientIsQuiet() async throws {
         let log = TestLog()
@@ -58,7 +58,7 @@ import Testing
         #expect(reconnects.map(\.totalValue) == [1])
     }
 
-    /// Between a change of the queue and its record, another one may be made and recorded.
+    /// Between a change of the queue and its record, another change may be made and recorded.
     @Test func theGaugeOfTheQueueEndsOnThePresentNumber() async throws {
         let values = NIOLockedValueBox<[Int64]>([])
         let metrics = GaugeMetrics { value in
@@ -88,7 +88,7 @@ import Testing
         }
         try await harness.run { client in
             async let waiting = client.send(TestMessage(number: 1))
-            // It is told after it is so.
+            // The gauge is recorded after the change.
             try await until { queuedCount() == 1 }
             #expect(client.queuedMessageCount == 1)
             let peer = try await harness.transport.nextAttempt().accept()
@@ -114,7 +114,7 @@ import Testing
     }
 }
 
-/// Metrics of which only the gauges' values are of interest.
+/// Metrics that record only the values of gauges.
 private final class GaugeMetrics: MetricsFactory {
     private final class Recorder: RecorderHandler {
         let report: @Sendable (Int64) -> Void

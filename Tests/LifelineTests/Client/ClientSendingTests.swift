@@ -5,7 +5,7 @@ import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing
 
-/// What becomes of sends, with and without a connection.
+/// The outcomes of sends, with and without a connection.
 @Suite(.timeLimit(.minutes(1))) struct ClientSendingTests {
     private func numbers(in bytes: [UInt8]) throws -> [Int] {
         try messages(in: bytes).compactMap(\.number)
@@ -65,14 +65,14 @@ import Testing
             #expect(client.queuedMessageCount == 1)
             harness.clock.advance(by: .seconds(1))
             #expect(await failed?.code == .sendTimedOut)
-            // Neither goes out later.
+            // Neither message is sent later.
             let peer = try await harness.transport.nextAttempt().accept()
             try await until { client.state == .ready }
             #expect(peer.read() == [])
         }
     }
 
-    /// Giving up is not the end of what waits.
+    /// Waiting messages stay in the queue when the client gives up.
     @Test func waitsOnAfterGivingUp() async throws {
         let harness = ClientHarness { $0.backoff.maximumAttempts = 1 }
         var events = harness.client.events.makeAsyncIterator()
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// Fills the connection's own queue, so that whatever comes next waits for room.
+    /// Fills the connection's own queue, so that the next message waits for room.
     private func fill(_ client: TestClient) async throws {
         try await client.send(TestMessage(Array(repeating: 0, count: 300 << 10)))
     }
@@ -142,7 +142,7 @@ import Testing
             try await until { client.queuedMessageCount == 2 }
             let peer = try await harness.transport.nextAttempt().accept()
             _ = try await events.reach(.ready)
-            // One of both fills the connection, the other may be in hand.
+            // One of the two messages fills the connection; the other may already be handed over.
             _ = try await filling.value
             second.cancel()
             let isAccepted = (try? await second.value) == .accepted
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    /// What is sent once connected does not overtake what has waited for the connection.
+    /// A message that is sent once connected does not overtake those that have waited for the connection.
     @Test func goesBehindWhatWaits() async throws {
         let harness = ClientHarness()
         try await harness.run { client in
@@ -164,7 +164,7 @@ import Testing
                 try await until { client.queuedMessageCount == number + 1 }
             }
             let peer = try await harness.transport.nextAttempt().accept()
-            // The connection is full: the first of both waits for room in it, the second behind.
+            // The connection is full: the first message waits for room in it, the second one waits behind the first.
             try await until { client.queuedMessageCount == 2 }
             sends.append(Task { _ = try await client.send(TestMessage(number: 3)) })
             for _ in 0..<100 { await Task.yield() }
@@ -178,14 +178,14 @@ import Testing
         }
     }
 
-    /// What waited for room in a connection that is lost goes to the next one.
+    /// A message that waited for room in a lost connection goes to the next one.
     @Test(arguments: [false, true]) func outlivesTheConnectionItWaitedFor(isQueued: Bool) async throws {
         let harness = ClientHarness()
         var events = harness.client.events.makeAsyncIterator()
         try await harness.run { client in
             var first: Task<SendOutcome, any Error>?
             if isQueued {
-                // In the client's queue, of which one at a time is handed over.
+                // These wait in the client's queue, which hands over one message at a time.
                 let filling = Task { try await fill(client) }
                 try await until { client.queuedMessageCount == 1 }
                 first = Task { try await client.send(TestMessage(number: 1)) }
@@ -202,7 +202,7 @@ import Testing
             }
             let patient = try #require(first)
             let failing = Task { try await client.send(TestMessage(number: 2), policy: .fail) }
-            // Both wait for room; the one that is not to wait without a connection fails when it is lost.
+            // Both wait for room. The one that must not wait without a connection fails when the connection is lost.
             for _ in 0..<100 { await Task.yield() }
             peer.close(ConnectionError(code: .closedByPeer, message: "Reset by the test."))
             #expect(await connectionError { try await failing.value }?.code == .notConnected)
@@ -223,8 +223,8 @@ import Testing
         }
     }
 
-    /// Many tasks send while connections come and go. Every send ends once; what was accepted is on exactly one
-    /// connection, each task's messages in order; nothing else is.
+    /// Many tasks send while connections come and go. Every send ends once. Each accepted message is on exactly one
+    /// connection, with each task's messages in order. No other message is.
     @Test(arguments: 1...8) func endsEachSendOnce(seed: UInt64) async throws {
         let harness = ClientHarness {
             $0.backoff.maximumAttempts = nil
@@ -297,7 +297,7 @@ import Testing
         harness.clock.advance(by: .seconds(60))
     }
 
-    /// Whether it was accepted. Any other end is fine, too.
+    /// Returns whether the message was accepted. Any other outcome is allowed, too.
     private func send(_ number: Int, to client: TestClient, _ random: inout SeededGenerator) async throws -> Bool {
         let policies: [SendPolicy] = [.wait(), .fail, .drop(after: .seconds(30)), .wait(timeout: .seconds(90))]
         let policy = policies.randomElement(using: &random) ?? .fail

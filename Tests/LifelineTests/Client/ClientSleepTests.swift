@@ -3,7 +3,7 @@ import LifelineClientTestSupport
 import LifelineCore
 import Testing
 
-/// A machine, or a process, that stood still.
+/// A machine or a process that was suspended.
 @Suite(.timeLimit(.minutes(1))) struct ClientSleepTests {
     private let heartbeat = HeartbeatMessages<TestMessage, TestMessage>(
         ping: { TestMessage(number: Int($0)) },
@@ -16,7 +16,7 @@ import Testing
         try await harness.run { client in
             let peer = try await harness.transport.nextAttempt().accept()
             try await until { client.state == .ready }
-            // As long as time goes on as it should, nothing is asked; every 15 s it is looked at.
+            // While time passes normally, the client sends no ping. It checks the time every 15 s.
             for _ in 0..<10 {
                 try await until { harness.clock.nextWakeUp == harness.clock.now + .seconds(15) }
                 harness.clock.advance(by: .seconds(15))
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// A peer that accepts and never speaks uses the attempts up, however long its silence was borne.
+    /// A peer that accepts and never answers uses up the attempts, however long the client waited for it.
     @Test func silenceIsNoStability() async throws {
         let harness = ClientHarness { $0.backoff.maximumAttempts = 1 }
         var events = harness.client.events.makeAsyncIterator()

@@ -8,7 +8,7 @@ import Testing
 
 /// The client on real sockets.
 @Suite(.timeLimit(.minutes(1))) struct ClientSocketTests {
-    /// Retries come quickly and without end.
+    /// Retries quickly and for ever.
     private var configuration: ClientConfiguration {
         var configuration = ClientConfiguration()
         configuration.backoff.initialDelay = .milliseconds(1)
@@ -36,14 +36,14 @@ import Testing
 
     @Test func outlivesItsServer() async throws {
         try await withTemporaryPath { path in
-            // A server waits until its client knows of its end, however busy the machine is.
+            // A server waits until its client knows of its end, even on a busy machine.
             var patient = ServerConfiguration()
             patient.connection.closeTimeout = .seconds(3_600)
             patient.shutdownGracePeriod = .seconds(3_600)
             try await withTestClient(to: .unix(path: path)) { client in
                 for life in 0..<5 {
                     try await withTestServer(on: .unix(path: path), configuration: patient, handler: echo) { _ in
-                        // Sent while the server is starting, or before the client knows that it is back.
+                        // The message is sent while the server starts, or before the client knows that it is back.
                         try await client.send(TestMessage(number: life))
                         var messages = client.messages.makeAsyncIterator()
                         #expect(try await messages.next()?.number == life)
@@ -55,7 +55,7 @@ import Testing
 
     @Test func countsWhatAPeerThatDoesNotReadHasNotGot() async throws {
         let listener = try await RawSocket.listen()
-        // No further connection takes what is sent, until sending has ended.
+        // No further connection is made before sending has ended.
         var configuration = configuration
         configuration.backoff.initialDelay = .seconds(3_600)
         configuration.backoff.cap = .seconds(3_600)
@@ -66,17 +66,17 @@ import Testing
             var events = client.events.makeAsyncIterator()
             let peer = NIOLockedValueBox<RawSocket?>(try await listener.accept())
             _ = try await events.reach(.ready)
-            // More than the kernels hold.
+            // Together, the messages are more than the kernels' buffers hold.
             let payload = [UInt8](repeating: 7, count: 100_000)
             let sending = Task {
                 var count = 0
                 while (try? await client.send(TestMessage(payload), policy: .fail)) == .accepted { count += 1 }
                 return count
             }
-            // What the peer reads has arrived.
+            // Messages that the peer reads have arrived.
             let frameLength = try TestMessage(payload).delimitedBytes.count
             _ = try await peer.withLockedValue { $0 }?.read(2 * frameLength)
-            // The rest fills the kernels, until no more goes.
+            // The others fill the kernels' buffers until no more fits.
             try await KernelSocket.wait { $0.remotePort == listener.port && $0.isStuck }
             try peer.withLockedValue { try $0.take()?.resetWhenReleased() }
             let event = try await events.reach(.backingOff)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// A peer that answers nothing is noticed by the heartbeat; so is one that is there, which keeps its connection.
+    /// The heartbeat gives up a peer that does not answer, and keeps one that does.
     @Test(arguments: [true, false]) func asksASilentPeer(isAnswering: Bool) async throws {
         let listener = try await RawSocket.listen()
         var configuration = configuration
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    /// Half-open: the peer has ended its side and reads on. What was accepted arrives, and the client connects anew.
+    /// Half-open: the peer has ended its side but still reads. Accepted messages arrive, and the client connects again.
     @Test func aPeerThatEndsItsSideStillGetsWhatWasAccepted() async throws {
         let listener = try await RawSocket.listen()
         try await withTestClient(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { client in
@@ -165,7 +165,7 @@ import Testing
     @Test func closingWaitsForThePeersEndAndLosesNothing() async throws {
         let received = NIOLockedValueBox<[Int?]>([])
         var configuration = configuration
-        // However busy the machine is.
+        // Long enough for a busy machine.
         configuration.connection.closeTimeout = .seconds(3_600)
         try await withTestServer { connection in
             for try await message in connection.messages { received.withLockedValue { $0.append(message.number) } }
@@ -199,7 +199,7 @@ import Testing
 
     @Test func theEndOfTheBodyJoinsACloseThatIsUnderWay() async throws {
         var configuration = configuration
-        // However busy the machine is.
+        // Long enough for a busy machine.
         configuration.connection.closeTimeout = .seconds(3_600)
         let listener = try await RawSocket.listen()
         let frame = try TestMessage(number: 1).delimitedBytes
@@ -213,7 +213,7 @@ import Testing
                 group.addTask { await client.close() }
                 try await until { client.state == .draining }
                 group.addTask {
-                    // The end of the stream, and no reset.
+                    // The end of the stream, not a reset.
                     #expect(try await peer.read() == frame)
                     try peer.finish()
                 }
@@ -238,7 +238,7 @@ import Testing
         await #expect(throws: RawSocket.Failure.self) { try await peer.read() }
     }
 
-    /// A name that does not exist, and one that is this machine: the network plays no part in either.
+    /// A name that does not exist, and one of this machine: the state of the network does not matter for either.
     @Test func connectsToThisMachineByNameWithoutWatchingTheNetwork() async throws {
         let listener = try await RawSocket.listen()
         try await withTestClient(to: .tcp(host: "localhost", port: UInt16(listener.port))) { client in

@@ -2,7 +2,7 @@ import Lifeline
 import LifelineClientTestSupport
 import Testing
 
-/// Whoever sends and takes messages goes on where it was isolated.
+/// A task that sends and receives messages resumes in its own isolation.
 @Suite(.timeLimit(.minutes(1))) struct IsolationTests {
     /// A send waits until the one before it is written.
     private var configuration: ConnectionConfiguration {
@@ -66,7 +66,7 @@ import Testing
     }
 }
 
-/// Sends and takes at the same time.
+/// Sends and receives at the same time.
 private actor User {
     static let count = 200
     private(set) var takenCount = 0

@@ -22,7 +22,7 @@ import Testing
         )
     }
 
-    /// One that has reported a network.
+    /// A judgement that has reported a network.
     private func available() -> NetworkJudgement {
         var judgement = NetworkJudgement()
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == .available)
@@ -30,7 +30,7 @@ import Testing
         return judgement
     }
 
-    @Test func whatIsAsBeforeIsNoNews() {
+    @Test func anUnchangedNetworkIsNoNews() {
         var judgement = available()
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == nil)
         #expect(judgement.checked([], pathLeadsThere: false, isReachable: false) == .unavailable)
@@ -43,12 +43,12 @@ import Testing
         let wifi = ethernet + [Self.interface("wlan0")]
         #expect(judgement.checked(wifi, pathLeadsThere: true, isReachable: true) == .available)
         #expect(judgement.checked([], pathLeadsThere: false, isReachable: false) == .unavailable)
-        // Of another version of IP than the endpoint's.
+        // A change of the other IP version, which the endpoint does not use.
         #expect(judgement.checked(ethernet, pathLeadsThere: false, isReachable: false) == nil)
     }
 
-    /// The monitor says nothing of a flap this short, so that nobody would look again.
-    @Test func aLookIntoAFlapIsNoNewsAndIsFollowedByAnotherSoon() {
+    /// The monitor does not report a flap this short, so the client has to check again by itself.
+    @Test func aCheckDuringAFlapIsNoNewsAndIsRepeatedSoon() {
         var judgement = available()
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
         #expect(judgement.nextCheckDelay == .milliseconds(120))
@@ -56,7 +56,7 @@ import Testing
         #expect(judgement.nextCheckDelay == .seconds(5))
     }
 
-    @Test func aRouteThatStaysAwayIsNewsAndItsReturnIsLookedFor() {
+    @Test func aRouteThatStaysAwayIsNewsAndItsReturnIsCheckedFor() {
         var judgement = available()
         _ = judgement.checked(ethernet, pathLeadsThere: true, isReachable: false)
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
@@ -67,12 +67,12 @@ import Testing
         }
         #expect(delays == [240, 480, 960, 1920, 3840, 5000, 5000].map { .milliseconds($0) })
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == .available)
-        // From the beginning.
+        // The count of checks begins again.
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
         #expect(judgement.nextCheckDelay == .milliseconds(120))
     }
 
-    /// The monitor has waited until it was quiet.
+    /// The monitor has waited until the network was stable.
     @Test func aNewPathWithoutARouteIsNewsAtOnce() {
         var judgement = available()
         let other = [Self.interface("wlan0")]
@@ -82,7 +82,7 @@ import Testing
         #expect(first.checked(ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
     }
 
-    @Test func whatNobodyCouldTellIsNoNewsAndIsLookedAtAgainSoon() {
+    @Test func anUnknownStateIsNoNewsAndIsCheckedAgainSoon() {
         var judgement = available()
         var delays: [Duration] = []
         for _ in 0..<9 {
@@ -90,15 +90,15 @@ import Testing
             delays.append(judgement.nextCheckDelay)
         }
         #expect(Array(delays.prefix(3)) == [120, 240, 480].map { .milliseconds($0) })
-        // It takes two looks that agree.
+        // A change needs two checks that agree.
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == nil)
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: false) == .unavailable)
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: nil) == nil)
         #expect(judgement.checked(ethernet, pathLeadsThere: true, isReachable: true) == .available)
     }
 
-    /// A cable was pulled, a container's bridge is left, and the name service was behind the cable.
-    @Test func aNewPathOfWhichNobodyCanTellIsNoneInTheEnd() {
+    /// A cable was pulled. Only a container bridge is left, and the name service was behind the cable.
+    @Test func aNewPathWithUnknownStateIsUnavailableInTheEnd() {
         var judgement = available()
         let bridge = [Self.interface("docker0")]
         let news = (0..<6).map { _ in judgement.checked(bridge, pathLeadsThere: true, isReachable: nil) }
@@ -106,8 +106,8 @@ import Testing
         #expect(judgement.checked(bridge, pathLeadsThere: true, isReachable: true) == .available)
     }
 
-    /// It may have been tried in vain meanwhile.
-    @Test func thePathIsNewsAlsoWhenNobodyCouldTellAtFirst() {
+    /// The path may have been tried in vain meanwhile.
+    @Test func thePathIsNewsAlsoIfItsStateWasUnknownAtFirst() {
         for path in [ethernet, [Self.interface("docker0")]] {
             var judgement = available()
             let bridge = [Self.interface("docker0")]
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// A name, while there is nothing but a bridge to containers.
+    /// A name, while there is only a bridge to containers.
     @Test(arguments: [(.timedOut, nil), (.nameNotFound, false), (.routed, true)] as [(Reachability.Reason, Bool?)])
     func aSlowNameServiceSaysNothing(reason: Reachability.Reason, isReachable: Bool?) async throws {
         let endpoint = Endpoint.tcp(host: "db.example", port: 1)

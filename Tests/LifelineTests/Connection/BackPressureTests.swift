@@ -4,7 +4,7 @@ import LifelineTestSupport
 import Synchronization
 import Testing
 
-/// What happens when one end does not read, and how tasks that wait are cancelled.
+/// Back-pressure when one end does not read, and cancellation of waiting tasks.
 @Suite(.timeLimit(.minutes(2))) struct BackPressureTests {
     /// 256 MiB in all: many times what the queues and the kernel hold for a peer that does not read.
     private static let message = TestMessage(repeatElement(0x5A, count: 64 << 10))
@@ -28,7 +28,7 @@ import Testing
                 try await settle(accepted, on: other)
                 #expect(accepted.load(ordering: .relaxed) * (64 << 10) < Self.mostThatCanBeHeld)
 
-                // As soon as the peer reads, everything flows.
+                // When the peer reads, everything arrives.
                 let length = try Self.message.delimitedBytes.count
                 let received = try await peer.read()
                 #expect(received.count == Self.count * length)
@@ -58,10 +58,10 @@ import Testing
             configuration: configuration
         ) { connection in
             let peer = try await listener.accept()
-            // Four of them are more than the kernel takes, so that whatever comes after them waits.
+            // Four of them are more than the kernel accepts, so a message after them waits.
             let filler = TestMessage(repeatElement(1, count: 4_000_000))
             try await withThrowingTaskGroup { group in
-                // Offered before anything else is.
+                // These are offered first.
                 let senders = (0..<4).map { _ in Task.immediate { try await connection.send(filler) } }
                 let waiting = Task { try await connection.send(TestMessage(number: 999)) }
                 waiting.cancel()
@@ -77,9 +77,9 @@ import Testing
         }
     }
 
-    /// What arrives is exactly what `send` accepted, whenever a task is cancelled: before, in, or after its wait.
+    /// Exactly the messages that `send` accepted arrive, whether a task is cancelled before, during or after its wait.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func whatArrivesIsWhatWasAccepted(seed: UInt64) async throws {
+    func exactlyTheAcceptedMessagesArrive(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let cancelled = (0..<600).map { _ in Bool.random(using: &random) }
         var configuration = ConnectionConfiguration()
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Messages that are gathered, and that are not.
+    /// Messages that are gathered into one write, and messages that are not.
     @Test(arguments: [100, 64 << 10])
     func aCancelledSendContentsOfTellsHowManyWereAccepted(size: Int) async throws {
         let message = TestMessage(repeatElement(7, count: size))
@@ -174,7 +174,7 @@ import Testing
                     #expect(cause?.code == .messageRefused)
                     #expect((cause?.cause as? FramingError)?.code == .payloadTooLarge)
                 }
-                // The connection goes on, with the largest message that fits.
+                // The connection continues, with the largest message that fits.
                 try await connection.send(TestMessage(repeatElement(5, count: 8)))
                 try await connection.finishSending()
                 var received: [TestMessage] = []
@@ -213,7 +213,7 @@ import Testing
                     }
                 }
             }
-            // One of them is refused; only then does the other get its message.
+            // One of the tasks is refused; only then does the other get its message.
             let (refusals, refused) = AsyncStream.makeStream(of: ConnectionError.self)
             for task in tasks { Task { if let error = await task.value { refused.yield(error) } } }
             for await error in refusals {

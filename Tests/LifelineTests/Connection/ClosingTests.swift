@@ -4,7 +4,7 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// How connections end, seen from this side and from a peer of plain bytes.
+/// The end of connections, seen from this side and from a raw peer.
 @Suite(.timeLimit(.minutes(2))) struct ClosingTests {
     // MARK: Half-close
 
@@ -54,7 +54,7 @@ import Testing
         let messages = (0..<2000).map { TestMessage(repeatElement(UInt8(truncatingIfNeeded: $0), count: 1000)) }
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 0, high: 8 << 20)
-        // However slow the machine is, the peer is given the time to read.
+        // The peer has time to read, even on a slow machine.
         configuration.closeTimeout = .seconds(100)
         // The peer reads only after everything has been accepted, and ends its side after that.
         async let received: [UInt8] = {
@@ -70,15 +70,15 @@ import Testing
         #expect(try await received == messages.flatMap { try $0.delimitedBytes })
     }
 
-    /// A socket that is closed, or not read, answers what the peer sends with a reset; and that destroys what is still
-    /// on its way to the peer.
+    /// A socket that is closed or not read answers the peer's bytes with a reset. The reset destroys the bytes that are
+    /// still on their way to the peer.
     @Test func acceptedMessagesArriveWhileThePeerKeepsSending() async throws {
         let listener = try await RawSocket.listen()
         let message = TestMessage(repeatElement(2, count: 1000))
         let count = 3000
         var configuration = ConnectionConfiguration()
         configuration.outboundWaterMarks = WaterMarks(low: 0, high: 8 << 20)
-        // However slow the machine is, the peer is given the time to read.
+        // The peer has time to read, even on a slow machine.
         configuration.closeTimeout = .seconds(100)
         async let received: Int = {
             let peer = try await listener.accept()
@@ -95,7 +95,7 @@ import Testing
             to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
             configuration: configuration
         ) { connection in
-            // The last flood is read up to the end of the stream: one message less than a whole one.
+            // The last flood is read up to the end of the stream: it has one message less than the others.
             try await connection.send(contentsOf: repeatElement(message, count: count - 1))
         }
         let length = try message.delimitedBytes.count
@@ -126,7 +126,7 @@ import Testing
                 to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
                 configuration: configuration
             ) { connection in
-                // More than the kernel takes for a peer that does not read.
+                // More than the kernel accepts for a peer that does not read.
                 try await connection.send(TestMessage(repeatElement(0, count: 32 << 20)))
             }
         }
@@ -244,7 +244,7 @@ import Testing
 
     // MARK: -
 
-    /// What the iteration of a client throws when its peer does `action` after one good message at most.
+    /// Returns the error that a client's iteration throws when its peer does `action` after at most one good message.
     private func failure(after action: (RawSocket) async throws -> Void) async throws -> ConnectionError? {
         let listener = try await RawSocket.listen()
         var failure: ConnectionError?
@@ -261,7 +261,7 @@ import Testing
         return failure
     }
 
-    /// Which call fails when the peer reads to the end.
+    /// Returns the name of the call that fails while the peer reads to the end; nil if none fails.
     private func readFailure(_ peer: RawSocket) async -> String? {
         do {
             _ = try await peer.read()

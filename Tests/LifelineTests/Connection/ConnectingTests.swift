@@ -4,7 +4,7 @@ import LifelineTestSupport
 import LifelineWellKnownTypes
 import Testing
 
-/// What can go wrong before there is a connection.
+/// Errors before there is a connection.
 @Suite(.timeLimit(.minutes(1))) struct ConnectingTests {
     @Test func refused() async throws {
         let port = try TestPort.next()
@@ -18,7 +18,7 @@ import Testing
 
     @Test func unknownHost() async {
         var configuration = ConnectionConfiguration()
-        // The name service may take its time to say that there is no such name.
+        // The name service may take long to answer that the name does not exist.
         configuration.connectTimeout = .seconds(50)
         // RFC 6761 keeps .invalid from ever existing.
         let endpoint = Endpoint.tcp(host: "nowhere.invalid", port: 1)
@@ -81,7 +81,7 @@ import Testing
     }
 }
 
-/// What can go wrong before there is a server.
+/// Errors before a server listens.
 @Suite(.timeLimit(.minutes(1))) struct ListeningTests {
     @Test func portInUse() async throws {
         try await withTestServer(handler: echo) { server in
@@ -132,7 +132,7 @@ import Testing
                     try await withTestServer(on: server.boundEndpoint, handler: echo) { _ in }
                 }
                 #expect(error?.code == .addressInUse)
-                // The one that was there first goes on.
+                // The first server continues.
                 try await withTestConnection(to: server.boundEndpoint) { connection in
                     let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                     #expect(reply?.number == 1)

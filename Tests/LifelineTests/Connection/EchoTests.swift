@@ -57,7 +57,7 @@ import Testing
                 }()
                 var next = 0
                 for try await message in connection.messages {
-                    // Not #expect: it costs more than a message.
+                    // `#expect` would cost more than a message.
                     if message.number != next { break }
                     next += 1
                 }
@@ -119,7 +119,7 @@ import Testing
         let listener = try await RawSocket.listen()
         try await withTestConnection(to: .tcp(host: "127.0.0.1", port: UInt16(listener.port))) { connection in
             let peer = try await listener.accept()
-            // In one piece: how many come together is then no matter of who is faster.
+            // They are written in one piece, so that the size of a batch does not depend on timing.
             try await peer.write((0..<5000).flatMap { try TestMessage(number: $0).delimitedBytes })
             try peer.finish()
             var numbers: [Int?] = []

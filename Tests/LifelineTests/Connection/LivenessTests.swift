@@ -5,18 +5,18 @@ import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing
 
-/// Peers on real sockets that fall silent, do not read, or ask and answer. Times are as short as they can be: the
-/// machines that decide are tested with a clock of their own.
+/// Peers on real sockets that fall silent, do not read, or ping and answer. Times are as short as possible, because the
+/// machines that decide have their own tests with a manual clock.
 @Suite(.timeLimit(.minutes(2))) struct LivenessTests {
     // MARK: Heartbeat
 
     @Test func heartbeatsKeepAnIdleConnectionAndAreNotSeen() async throws {
         let asked = Event()
-        // One count for both sides: whoever asks first spares the other the question.
+        // Both sides share one count, because the first ping makes one of the other side unnecessary.
         let heartbeat = HeartbeatMessages<TestMessage, TestMessage>.test(answering: 10, asked)
         var configuration = ServerConfiguration()
         configuration.connection = .impatient
-        // The answers come in time on a busy machine, too.
+        // The answers arrive in time even on a busy machine.
         configuration.connection.heartbeat.timeout = .seconds(60)
         configuration.connection.idleTimeout = .seconds(60)
         try await withTestServer(configuration: configuration, heartbeat: heartbeat) { connection in
@@ -77,7 +77,8 @@ import Testing
         #expect(received.withLockedValue { $0 } == [1, 2, 3])
     }
 
-    /// It is not read on, so that its answers fill no memory, and is given up for taking none.
+    /// The server stops reading from the peer, so that answers do not fill memory, and gives it up because it does not
+    /// read them.
     @Test func aPeerThatAsksWithoutEndAndDoesNotReadIsHeldUp() async throws {
         var configuration = ServerConfiguration()
         configuration.connection.writeTimeout = .milliseconds(300)
@@ -135,13 +136,13 @@ import Testing
         var configuration = ServerConfiguration()
         configuration.connection.unansweredByteLimit = 1 << 20
         let code = try await codeOfServer(configuration: configuration, sendingWithoutEnd: true) { peer in
-            // It reads everything.
+            // The peer reads everything.
             _ = try? await peer.read()
         }
         #expect(code == .tooManyUnansweredBytes)
     }
 
-    // MARK: What the kernel watches
+    // MARK: The kernel's checks
 
     @Test func theKernelGivesAPeerUpThatTakesNothing() async throws {
         var configuration = ServerConfiguration()
@@ -188,7 +189,7 @@ import Testing
 }
 
 extension LivenessTests {
-    /// Four times and more in the time that an answer may take, where there is a heartbeat.
+    /// With a heartbeat, the kernel retransmits at least four times in the time that an answer may take.
     @Test func lostSegmentsAreSentAgainInTimeOnBothSides() async throws {
         var configuration = ServerConfiguration()
         configuration.connection.heartbeat.timeout = .seconds(12)
@@ -204,7 +205,7 @@ extension LivenessTests {
                     _ = try await roundTrip(TestMessage(number: 1), on: $0)
                     for (watch, milliseconds) in [($0.watch, milliseconds), (serverSide.withLockedValue { $0 }, 3000)] {
                         let retransmission = try #require(watch?.retransmission)
-                        // Before Linux 6.15 there is the other way only.
+                        // Before Linux 6.15, only the older option exists.
                         let older: [CInt] = [-1, milliseconds < 120_000 ? 1 : 0]
                         #expect([[milliseconds, 0], older].contains(retransmission))
                     }
@@ -215,7 +216,7 @@ extension LivenessTests {
 }
 
 extension Connection {
-    /// How the kernel watches its peer.
+    /// The kernel's settings for watching its peer.
     fileprivate var watch: TCPWatch? {
         TCPWatch(localPort: localEndpoint.port ?? 0, remotePort: remoteEndpoint.port ?? 0)
     }
@@ -252,7 +253,7 @@ extension HeartbeatMessages<TestMessage, TestMessage> {
     }
 }
 
-/// Runs a server for one raw peer, which does as `body` says. Returns what the connection's handler failed with.
+/// Runs a server for one raw peer, which `body` plays. Returns the error code of the connection's handler.
 private func codeOfServer(
     configuration: ServerConfiguration,
     heartbeat: HeartbeatMessages<TestMessage, TestMessage>? = nil,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Lifeline
 
-/// Tasks that take turns at taking messages lose none, and none waits while there is one.
+/// Tasks that alternate in taking messages lose none, and no task waits while there is a message.
 @Suite(.timeLimit(.minutes(1))) struct MessageRestTests {
     private let queue = BatchQueue<Int>(marks: WaterMarks(low: 10, high: 1000))
     private let rest = MessageRest<Int>()
@@ -61,8 +61,8 @@ import Testing
         #expect(try await next() == 2)
     }
 
-    /// The first task is given a batch and cancelled before it takes of it, while the second begins.
-    @Test func whatACancelledTaskWasGivenIsTheNextOnes() async throws {
+    /// The first task gets a batch and is cancelled before it takes a message of it, while the second task begins.
+    @Test func theNextTaskGetsTheBatchOfACancelledOne() async throws {
         receive([1, 2])
         let cancelled = Task {
             try await QueueSource(queue: queue, rest: rest, cancelsOnceFilled: true).next(isolation: nil)
@@ -88,9 +88,9 @@ import Testing
             let second = Task { try await persist(loop) }
             await producer.value
             _ = await first.result
-            // Not at the end of the queue, which would wake a task that waits in vain.
+            // The queue does not end before this check, because its end would wake a task that waits in vain.
             var numbers = taken.makeAsyncIterator()
-            // Either task may tell first of what it has.
+            // The tasks may report their messages in either order.
             let both = await [numbers.next(), numbers.next()]
             try #require(Set(both) == [1, 2], "round \(round)")
             queue.finish(throwing: nil)
@@ -99,7 +99,7 @@ import Testing
     }
 }
 
-/// A loop that begins while another one still waits is refused; it tries again.
+/// Runs a loop until it is not refused: one that begins while another one still waits is.
 private func persist(_ loop: @Sendable () async throws -> Void) async throws {
     while true {
         do {

@@ -3,7 +3,7 @@ import LifelineClientTestSupport
 import LifelineTestSupport
 import Testing
 
-/// Connections through a proxy that does what a test says.
+/// Connections through a proxy that each test scripts.
 @Suite(.timeLimit(.minutes(1))) struct ProxyTests {
     /// Only the proxy could find it: RFC 6761 keeps .invalid from ever existing.
     private let endpoint = Endpoint.tcp(host: "chat.invalid", port: 7000)
@@ -31,7 +31,7 @@ import Testing
         }
         let proxy = try await listener.accept()
         #expect(try await proxy.read(request.count) == request)
-        // What the endpoint says comes with the proxy's last byte.
+        // The endpoint's first bytes arrive with the proxy's last byte.
         try await proxy.write(accepted + TestMessage(number: 2).delimitedBytes)
         let frame = try TestMessage(number: 1).delimitedBytes
         #expect(try await proxy.read(frame.count) == frame)
@@ -72,7 +72,7 @@ import Testing
     @Test func aProxyThatSaysNothing() async throws {
         let listener = try await RawSocket.listen()
         var configuration = configuration(listener)
-        // To reach the proxy takes far less, however busy the machine is.
+        // Reaching the proxy takes far less, even on a busy machine.
         configuration.connectTimeout = .seconds(5)
         let error = await connectionError {
             try await withTestConnection(to: endpoint, configuration: configuration) { _ in }
@@ -92,7 +92,7 @@ import Testing
         #expect(refused?.message.contains("the proxy 127.0.0.1:\(port)") == true)
         #expect(refused?.message.contains("\(endpoint) was not asked for") == true)
         configuration.proxy = .socks5(host: "proxy.invalid", port: 1080)
-        // The name service may take its time to say that there is no such name.
+        // The name service may take long to answer that the name does not exist.
         configuration.connectTimeout = .seconds(50)
         let unknown = await connectionError {
             try await withTestConnection(to: endpoint, configuration: configuration) { _ in }
@@ -128,7 +128,8 @@ import Testing
         return try await withTestClient(to: endpoint ?? self.endpoint, configuration: configuration, body)
     }
 
-    /// The network is that of the proxy, which is on this machine: else it would wait for one to a name.
+    /// The client needs only a network to the proxy, which is on this machine. Without a proxy, it would wait for a
+    /// network that leads to the name.
     @Test func aClientTriesAgainWhereThereIsHope() async throws {
         let listener = try await RawSocket.listen()
         try await withProxiedClient(through: .http(host: "127.0.0.1", port: UInt16(listener.port))) { client in
@@ -175,7 +176,7 @@ import Testing
             (.tcp(host: "bücher.example", port: 1), .http(host: "127.0.0.1", port: 1), .invalidEndpoint),
         ] as [(Endpoint, ProxyConfiguration, ConnectionError.Code)]
     )
-    func whatIsConfiguredWrongIsNotTried(
+    func wrongConfigurationsAreNotTried(
         endpoint: Endpoint,
         proxy: ProxyConfiguration,
         code: ConnectionError.Code

@@ -5,7 +5,7 @@ import Logging
 import NIOConcurrencyHelpers
 import Testing
 
-/// WebSockets over TLS, and both through a proxy: that the layers fit together.
+/// WebSockets over TLS, and both through a proxy: the layers work together.
 @Suite(.timeLimit(.minutes(2))) struct SecureWebSocketTests {
     private typealias WebSocketConnection = Connection<WebSocketMessage, WebSocketMessage>
 
@@ -102,7 +102,7 @@ import Testing
             }
             #expect(wrong?.code == .webSocketRefused)
             #expect((wrong?.cause as? WebSocketRefusal)?.status == 401)
-            // The place of each was released.
+            // The slot of each refused connection was released.
             let right = try await scene.refusal(of: server.boundEndpoint) {
                 $0.webSocket.credentials = WebSocketCredentials(user: "ada", password: "right")
             }
@@ -111,17 +111,17 @@ import Testing
         #expect(log.entries.count { $0.level == .info } == 2, "\(log.entries)")
     }
 
-    @Test func whoSpeaksTheWrongSchemeIsTold() async throws {
+    @Test func theWrongSchemeHasAClearError() async throws {
         try await withSecureServer { server in
             let port = UInt16(try #require(await server.boundEndpoint.port))
-            // The server takes what comes for no TLS, and hangs up.
+            // The server sees bytes that are not TLS, and closes.
             let plain = Endpoint(
                 address: .tcp(host: "127.0.0.1", port: Int(port)),
                 isEncrypted: false,
                 webSocketTarget: "/"
             )
             #expect(await scene.refusal(of: plain)?.code == .connectFailed)
-            // Frames are no HTTP request.
+            // Frames are not an HTTP request.
             let refusal = await scene.refusal(of: .tls(host: "127.0.0.1", port: port))
             #expect(refusal?.code == .protocolViolation, "nor is HTTP's answer a frame")
         }
@@ -136,7 +136,7 @@ import Testing
             for try await message in connection.messages { received.withLockedValue { $0 += message.payload.count } }
         } _: { server in
             try await scene.withConnection(to: server.boundEndpoint) {
-                // However slow the machine is, the peer is given the time to read.
+                // The peer has time to read, even on a slow machine.
                 $0.closeTimeout = .seconds(100)
             } _: { connection in
                 for _ in 0..<100 { try await connection.send(TestMessage([UInt8](repeating: 1, count: 10_000))) }
@@ -146,8 +146,8 @@ import Testing
         #expect(log.entries.isEmpty, "\(log.entries)")
     }
 
-    /// None of the layers waits for an end that another one has answered already. Each would wait for 5 s or for hours,
-    /// and the suite's time be over.
+    /// No layer waits for an end that another layer has already answered. Such a wait would last for 5 s or for hours,
+    /// longer than the suite's time limit.
     @Test(arguments: [true, false]) func endsInOrderDoNotWait(byServer: Bool) async throws {
         let log = TestLog()
         var configuration = try scene.server
@@ -232,8 +232,8 @@ import Testing
         #expect(log.entries.contains { $0.level == .warning && $0.text.contains("1003") })
     }
 
-    /// The receiver of the frames finds this one, above all layers.
-    @Test func whatIsNoMessageIsToldToThePeer() async throws {
+    /// The receiver of the frames finds this error, above all layers.
+    @Test func thePeerLearnsThatItsMessageIsMalformed() async throws {
         try await withSecureServer { server in
             let error = await connectionError {
                 try await withConnection(

@@ -4,9 +4,9 @@ import LifelineTestSupport
 import LifelineTransport
 import Testing
 
-/// What `send(contentsOf:)` gathers, and what it does not.
+/// The messages that `send(contentsOf:)` gathers, and those that it does not.
 @Suite(.timeLimit(.minutes(1))) struct SendContentsTests {
-    /// Below, at and over what is gathered: 16 KiB.
+    /// Sizes below, at and over the limit of gathering: 16 KiB.
     private static let sizes = [1, 20_000, 2, 16_000, 16_384, 3, 16_370, 16_380, 40_000, 50_000, 4, 5]
 
     private static let messages = sizes.enumerated().map { TestMessage(repeatElement(UInt8($0), count: $1)) }
@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    /// Behind a read, so that a peer which waits for answers goes on with the first of them. Where others share the
-    /// loop, their tasks may come between the two.
+    /// After a read, the first answer is written early, so that a waiting peer can continue with it. If other
+    /// connections share the loop, their tasks may run between the two.
     @Test(arguments: Shape.allCases) func theFirstIsWrittenBeforeTheLastIsSent(shape: Shape) async throws {
         let peer = Latch<RawSocket>()
         let wasWritten = Latch<Void>()
@@ -43,7 +43,7 @@ import Testing
         try await withTestServer { connection in
             for try await _ in connection.messages {
                 try await connection.send(messages, as: shape)
-                // The loop, which writes by itself what was sent, is held up here.
+                // The loop would write sent messages by itself, but is blocked here.
                 if try peer.value?.unreadByteCount != 0 { wasWritten.open(with: ()) }
             }
         } _: { server in
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Of a message that would be gathered, and of one that would not.
+    /// With a limit of a message that would be gathered, and of one that would not.
     @Test(arguments: [0, 1, 2, 10], [100, 30_000])
     func aMessageThatIsRefusedIsNotCounted(before count: Int, limit: Int) async throws {
         var configuration = ConnectionConfiguration()
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [nil, 0, 1, 3]) func aSequenceThatChangesMeanwhileIsSentOnceAtMost(kept: Int?) async throws {
-        // Two go out together.
+        // Two messages are sent together.
         let messages = (1...4).map { TestMessage(repeatElement($0, count: 7_000)) }
         try await withTestServer(handler: echo) { server in
             try await withTestConnection(to: server.boundEndpoint) { connection in
@@ -145,13 +145,13 @@ import Testing
     }
 }
 
-/// Hands out some of its messages in memory, and loses others, from one look to the next.
+/// Hands out some of its messages in contiguous memory, and loses others between two iterations.
 private final class Shrinking: Sequence {
     private var messages: [TestMessage]
     private let kept: Int?
     private var looks = 0
 
-    /// - Parameter kept: how many are left at the second look; nil: all, though in memory no more.
+    /// - Parameter kept: how many messages are left at the second iteration; nil: all, but not in contiguous memory.
     init(_ messages: [TestMessage], kept: Int?) {
         (self.messages, self.kept) = (messages, kept)
     }
@@ -170,11 +170,11 @@ private final class Shrinking: Sequence {
     }
 }
 
-/// How messages are handed over.
+/// The form in which messages are passed.
 enum Shape: CaseIterable {
-    /// Side by side in memory.
+    /// In contiguous memory.
     case array
-    /// One after the other.
+    /// By an iterator, one after the other.
     case sequence
 }
 

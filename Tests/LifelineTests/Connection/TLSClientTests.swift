@@ -4,13 +4,13 @@ import LifelineClientTestSupport
 import LifelineTestSupport
 import Testing
 
-/// A client that reconnects, and servers that it must not trust: it says why, once, and leaves it at that.
+/// A client that reconnects, and servers that it must not trust: it reports the reason once, and does not try again.
 @Suite(.timeLimit(.minutes(1))) struct TLSClientTests {
     private let root: TestCertificate
 
     init() throws { root = try .authority() }
 
-    /// The one attempt that a client makes.
+    /// Runs a client, and returns the result of its only attempt.
     private func onlyAttempt(
         at endpoint: Endpoint,
         pins: [String] = []

@@ -4,7 +4,7 @@ import LifelineTestSupport
 import Synchronization
 import Testing
 
-/// How TLS connections end, and what is held back on them.
+/// The end of TLS connections, and back-pressure on them.
 @Suite(.timeLimit(.minutes(2))) struct TLSClosingTests {
     private let scene: TLSScene
 
@@ -83,7 +83,7 @@ import Testing
             let (cut, cutDone) = (Event(), Event())
             async let relaying: Void = relay.run { client, server in
                 try await cut.wait()
-                // The end of the TCP stream, which TLS knows nothing of.
+                // The end of the TCP stream, without TLS's close message.
                 try (isClient ? client : server).finish()
                 cutDone.signal()
             }
@@ -107,7 +107,7 @@ import Testing
         #expect(isClient || (failure.error as? ConnectionError)?.code == .truncated)
     }
 
-    /// A cut must not look like an end in order: TLS must not say that it is the end.
+    /// A cut must not look like a regular end: TLS must not send its close message.
     @Test func throwingAborts() async throws {
         struct Stop: Error {}
         let ended = KeptError()
@@ -138,7 +138,7 @@ import Testing
                     for try await _ in connection.messages {}
                 }
             }
-            // The reset can come before the client's handshake is done.
+            // The reset can arrive before the client's handshake is done.
             #expect(error?.code == .closedByPeer || error?.code == .connectFailed)
         }
     }
@@ -183,7 +183,7 @@ import Testing
     }
 }
 
-/// An error that another task keeps.
+/// An error that another task stores.
 private final class KeptError: Sendable {
     private let kept = Mutex<(any Error)?>(nil)
 

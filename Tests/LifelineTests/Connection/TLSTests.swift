@@ -4,7 +4,7 @@ import LifelineTestSupport
 import Logging
 import Testing
 
-/// TLS on real sockets: what is agreed on, and what is refused.
+/// TLS on real sockets: negotiation and refusals.
 @Suite(.timeLimit(.minutes(2))) struct TLSTests {
     private let scene: TLSScene
 
@@ -32,7 +32,7 @@ import Testing
         let listener = try await RawSocket.listen()
         async let refusal = scene.refusal(of: .tls(listener))
         let peer = try await listener.accept()
-        // A handshake record of TLS, and no name of an address in it.
+        // A TLS handshake record without a server name, because the endpoint is an address.
         #expect(try await peer.read(3) == [0x16, 3, 1])
         try peer.finish()
         #expect(await refusal?.code == .connectFailed)
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// TLS 1.3 lets a client say everything and end before the server has looked at its certificate.
+    /// With TLS 1.3, a client can send everything and end before the server has verified its certificate.
     @Test func aClientMayBeDoneBeforeItsCertificateIsVerified() async throws {
         let client = try TestCertificate(issuedBy: scene.root)
         try await scene.withConfiguredServer {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// TLS 1.3 tells a client that it is refused only after the client's handshake is done.
+    /// With TLS 1.3, a client learns only after its handshake that it is refused.
     @Test(arguments: [true, false]) func aClientIsRefused(hasCertificate: Bool) async throws {
         let log = TestLog()
         let stranger = try TestCertificate(issuedBy: .authority("Stranger"))
@@ -144,7 +144,7 @@ import Testing
         #expect(line.text.contains(hasCertificate ? "certificateUntrusted" : "presented no certificate"))
     }
 
-    /// What a refused client has sent meanwhile does not keep it from reading why.
+    /// A refused client that has sent bytes meanwhile can still read the reason.
     @Test func aClientThatSendsMuchLearnsThatItIsRefused() async throws {
         let stranger = try TestCertificate(issuedBy: .authority("Stranger"))
         try await scene.withConfiguredServer {
@@ -205,7 +205,7 @@ import Testing
             ("\u{16}\u{3}\u{3}", .connectFailed, "closed it before"),
         ] as [(String, ConnectionError.Code, String)]
     )
-    func whatServersSayInstead(answer: String, code: ConnectionError.Code, text: String) async throws {
+    func serversThatAnswerWithoutTLS(answer: String, code: ConnectionError.Code, text: String) async throws {
         let listener = try await RawSocket.listen()
         async let refusal = scene.refusal(of: .tls(listener))
         let peer = try await listener.accept()
@@ -229,7 +229,7 @@ import Testing
             ] {
                 let peer = try await RawSocket.connect(toPort: port)
                 try await peer.write(Array(bytes.utf8))
-                // An end or a reset, but an end.
+                // The connection ends, by an end or a reset.
                 _ = try? await peer.read()
             }
             try await RawSocket.connect(toPort: port).reset()
@@ -243,7 +243,7 @@ import Testing
         #expect(log.entries.allSatisfy { $0.level <= .notice })
     }
 
-    /// What it says is tested by simulated time (`LayerClosingTests`).
+    /// `LayerClosingTests` test the timeout itself in simulated time.
     @Test func aSilentServerIsLeft() async throws {
         let listener = try await RawSocket.listen()
         let error = await scene.refusal(of: .tls(listener)) { $0.connectTimeout = .seconds(1) }

@@ -8,7 +8,7 @@ import Logging
 import NIOConcurrencyHelpers
 import Testing
 
-/// WebSocket with peers of plain bytes that are slow, hostile, or end in the wrong place.
+/// WebSocket with raw peers that are slow, hostile, or end in the wrong place.
 @Suite(.timeLimit(.minutes(2))) struct WebSocketPeersTests {
     private let webSocket = Endpoint(
         address: .tcp(host: "127.0.0.1", port: 0),
@@ -18,7 +18,7 @@ import Testing
 
     // MARK: Servers that a client meets
 
-    /// The Close may come with the answer, before the connection is in its user's hands.
+    /// The Close may arrive with the answer, before the program has the connection.
     @Test func aServerThatClosesAtOnce() async throws {
         for _ in 0..<50 {
             let messages = try await client { peer in
@@ -187,9 +187,9 @@ import Testing
             let answer = String(decoding: try await peer.read(), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
             #expect(answer.lowercased().contains("content-length: 0\r\n") && answer.hasSuffix("\r\n\r\n"))
-            // It may have been given up meanwhile.
+            // The connection may have been closed meanwhile.
             try? peer.finish()
-            // Its place is another one's.
+            // Its slot is free for another connection.
             try await withTestConnection(to: server.boundEndpoint, configuration: .patient) { connection in
                 let reply = try await roundTrip(TestMessage(number: 1), on: connection)
                 #expect(reply?.number == 1)
@@ -206,18 +206,18 @@ import Testing
             for start in ["", "GET / HTT", RawSocket.request.dropLast(2)] as [Substring] {
                 let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
                 try await peer.write(Array(start.utf8))
-                // A reset, when the server has not come to read it.
+                // A reset, if the server has not read the bytes.
                 let answer = try? await peer.read()
                 #expect(answer?.isEmpty != false)
             }
-            // It is told just after the end that the peer sees.
+            // The log line follows the end that the peer sees.
             try await until { log.entries.count { $0.level == .info && $0.text.contains("connectTimeout") } >= 3 }
         }
         #expect(log.entries.count { $0.level == .info && $0.text.contains("connectTimeout") } == 3)
     }
 
-    /// The one that goes away, by an end or a reset, and the one that sends more than may wait for the answer.
-    @Test(arguments: ["end", "reset", "bytes"]) func whoIsAskedIsToldThatThePeerIsGone(how: String) async throws {
+    /// The peer goes away, by an end or a reset, or sends more than may wait for the answer.
+    @Test(arguments: ["end", "reset", "bytes"]) func authorizeIsCancelledWhenThePeerIsGone(how: String) async throws {
         var configuration = ServerConfiguration.patient
         let (asked, cancelled) = (Latch<Void>(), Latch<Void>())
         configuration.webSocket.authorize = { _ in
@@ -237,15 +237,15 @@ import Testing
             switch how {
             case "end": try peer.finish()
             case "reset": try peer.reset()
-            // It may be given up before it has sent all.
+            // The server may close the connection before everything is sent.
             default: try? await peer.write([UInt8](repeating: 0, count: 1 << 20))
             }
             try await cancelled.wait()
         }
     }
 
-    /// Bytes that come meanwhile are the open WebSocket's.
-    @Test func framesThatComeWhileSomebodyIsAsked() async throws {
+    /// Bytes that arrive during `authorize` belong to the open WebSocket.
+    @Test func framesThatArriveDuringAuthorization() async throws {
         var configuration = ServerConfiguration.patient
         let (asked, answered) = (Latch<Void>(), Latch<Void>())
         configuration.webSocket.authorize = { _ in
@@ -280,13 +280,13 @@ import Testing
         let log = TestLog()
         try await withTestServer(on: webSocket, configuration: .patient, log: log, handler: echo) { server in
             let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
-            // What follows does not keep the answer from being read.
+            // The bytes that follow do not keep the peer from reading the answer.
             try await peer.requestHandshake(early: bytes + [UInt8](repeating: 0, count: 50_000))
             let answer = try await peer.read()
             #expect(answer.first == 0x88)
             #expect(Int(answer[2]) << 8 | Int(answer[3]) == code)
             #expect(answer.count == 2 + Int(answer[1]), "and nothing after it")
-            // It may have been given up meanwhile.
+            // The connection may have been closed meanwhile.
             try? peer.finish()
         }
         #expect(log.entries.contains { $0.level == .warning && $0.text.contains("protocolViolation") })
@@ -310,14 +310,14 @@ import Testing
         }
     }
 
-    /// After the client's Close nothing more is accepted, and all that was arrives before the answer, or is told to be
+    /// After the client's Close no message is accepted. All accepted ones arrive before the answer, or are reported
     /// lost.
-    @Test func whatIsAcceptedBeforeThePeersCloseIsNotLostInSilence() async throws {
+    @Test func messagesAcceptedBeforeThePeersCloseAreNotLostSilently() async throws {
         let log = TestLog()
         let accepted = NIOLockedValueBox(0)
         let message = TestMessage([UInt8](repeating: 1, count: 200_000))
         let bytes = try await withTestServer(on: webSocket, configuration: .patient, log: log) { connection in
-            // More than the kernels hold, to a client that closes instead of reading.
+            // More than the kernels' buffers hold, to a client that closes instead of reading.
             let error = await connectionError {
                 while true {
                     try await connection.send(message)
@@ -339,7 +339,7 @@ import Testing
 
     // MARK: -
 
-    /// Runs a client's connection, with a server of plain bytes.
+    /// Runs a client's connection to a raw server.
     private func client<Result: Sendable>(
         configuration: ConnectionConfiguration = .patient,
         _ server: @escaping @Sendable (RawSocket) async throws -> Void,
@@ -364,7 +364,7 @@ import Testing
 }
 
 extension ConnectionConfiguration {
-    /// However slow the machine is, the peer is given the time that it takes.
+    /// The peer has enough time, even on a slow machine.
     fileprivate static var patient: ConnectionConfiguration {
         var configuration = ConnectionConfiguration()
         configuration.connectTimeout = .seconds(100)

@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
+    /// Returns when `count` has not changed during a hundred round trips on the same event loops.
     private func settle(_ count: NIOLockedValueBox<Int>, on other: Server) async throws {
         try await withTestConnection(to: other.boundEndpoint) { connection in
             var last = -1
@@ -171,9 +171,9 @@ import Testing
         }
     }
 
-    // MARK: What is agreed on
+    // MARK: Negotiation
 
-    @Test func whatWasAgreedOnIsOnTheConnection() async throws {
+    @Test func theConnectionHasTheNegotiatedValues() async throws {
         var configuration = ServerConfiguration()
         configuration.webSocket.subprotocols = ["chat.v2", "chat.v1"]
         configuration.webSocket.paths = .any
@@ -264,7 +264,7 @@ import Testing
     @Test func everythingAcceptedArrivesBeforeTheEnd() async throws {
         let received = NIOLockedValueBox(0)
         var configuration = ConnectionConfiguration()
-        // However slow the machine is, the peer is given the time to read.
+        // The peer has time to read, even on a slow machine.
         configuration.closeTimeout = .seconds(100)
         try await withTestServer(on: webSocket) { connection in
             for try await message in connection.messages { received.withLockedValue { $0 += message.payload.count } }
@@ -292,7 +292,8 @@ import Testing
         }
     }
 
-    /// In one read. Whoever the message wakes sends behind the Close, where nothing may be sent any more.
+    /// Both arrive in one read. The task that the message wakes then sends after the Close, when nothing may be sent
+    /// any more.
     @Test func aMessageAndACloseThatComeTogether() async throws {
         let end = Latch<ConnectionError?>()
         try await withTestServer(on: webSocket) { connection in
@@ -305,7 +306,7 @@ import Testing
             try await peer.requestHandshake()
             let frame = try TestMessage([7]).delimitedBytes
             let message: [UInt8] = [0x82, 0x80 | UInt8(frame.count), 0, 0, 0, 0] + frame
-            // Once that is answered, the handler waits for the next one.
+            // After this answer, the handler waits for the next message.
             try await peer.write(message)
             #expect(try await peer.read(2 + frame.count) == [0x82, UInt8(frame.count)] + frame)
             try await peer.write(message + [0x88, 0x80, 0, 0, 0, 0])
@@ -348,8 +349,7 @@ import Testing
                 var messages = client.messages.makeAsyncIterator()
                 var events = client.events.makeAsyncIterator()
                 for number in 0..<5 {
-                    // Each connection takes one message: one that goes to the connection before is lost, and known to
-                    // be.
+                    // Each connection takes one message. A message to the previous connection is lost, and reported.
                     _ = try await events.reach(.ready)
                     try await client.send(TestMessage(number: number))
                     guard try await messages.next() != nil else { return }
@@ -365,7 +365,7 @@ import Testing
         var configuration = ConnectionConfiguration()
         configuration.heartbeat.interval = .milliseconds(20)
         configuration.heartbeat.timeout = .milliseconds(20)
-        // However late a busy machine lets the peer answer.
+        // Long enough for a peer on a busy machine.
         configuration.connectTimeout = .seconds(100)
         let endpoint = try Endpoint("ws://127.0.0.1:\(listener.port)")
         async let error = connectionError { [configuration] in
@@ -400,7 +400,7 @@ import Testing
             }
             try await peer.write([0x88, 0x80, 0, 0, 0, 0])
             var rest = try await peer.read()
-            // Pings may have been on their way.
+            // Skips pings that were on their way.
             while rest.first == 0x89 { rest.removeFirst(10) }
             #expect(rest == [0x88, 0x00])
         }

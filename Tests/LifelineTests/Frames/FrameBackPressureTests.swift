@@ -5,16 +5,16 @@ import NIOConcurrencyHelpers
 import Synchronization
 import Testing
 
-/// Peers that do not read, and sends of other threads.
+/// Peers that do not read, and sends from other threads.
 @Suite(.timeLimit(.minutes(2))) struct FrameBackPressureTests {
     private static let payload = [UInt8](repeating: 0x5A, count: 64 << 10)
     /// 128 MiB in all: many times what the queues and the kernel hold for a peer that does not read.
     private static let count = 2048
-    /// The kernel held 4 MiB (a sender's tcp_wmem) of what was sent to a receiver that did not read; here there and
-    /// back, and what the queues hold.
+    /// The kernel held 4 MiB (a sender's tcp_wmem) for a receiver that did not read. Here bytes go there and back, and
+    /// the queues hold some, too.
     private static let mostThatCanBeHeld = 24 << 20
 
-    /// Closes however long a reader stands still.
+    /// Closes only when everything was written, however long the reader pauses.
     private static var patient: ConnectionConfiguration {
         var configuration = ConnectionConfiguration()
         configuration.closeTimeout = .seconds(3_600)
@@ -41,7 +41,7 @@ import Testing
                 try await settle(handled, on: other)
                 #expect(handled.load(ordering: .relaxed) * Self.payload.count < Self.mostThatCanBeHeld)
 
-                // As soon as the peer reads, everything flows.
+                // When the peer reads, everything arrives.
                 #expect(try await peer.read().count == Self.count * frame.count)
                 try await written
             }
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// Sends until there is no room, which a peer that does not read makes sure of.
+    /// Sends until there is no room, to a peer that does not read.
     private func fill(_ connection: FrameConnection) throws -> Int {
         var count = 0
         while true {
@@ -110,7 +110,7 @@ import Testing
             let peer = try await listener.accept()
             var accepted = 0
             var wasCancelled = false
-            // What the kernel takes meanwhile makes room; in the end it takes no more.
+            // The kernel makes room as it accepts bytes, and finally accepts no more.
             while !wasCancelled, accepted * Self.payload.count < Self.mostThatCanBeHeld {
                 accepted += try fill(connection)
                 let waiting = Task { try await connection.waitForRoom() }
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// Each sender's frames and the replies keep their order, whatever they interleave with.
+    /// The frames of each sender and the replies keep their order, however they are interleaved.
     @Test func sendsOfOtherThreadsWhileTheHandlerReplies() async throws {
         let (senderCount, count) = (4, 5000)
         try await withTestFrameServer { connection in

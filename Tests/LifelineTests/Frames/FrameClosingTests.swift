@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lifeline
 
-/// How connections of frames end.
+/// The end of frame connections.
 @Suite(.timeLimit(.minutes(2))) struct FrameClosingTests {
     @Test func thePeersEndClosesTheConnectionAfterTheReplies() async throws {
         let (end, log) = (FrameEnd(), TestLog())
@@ -22,7 +22,7 @@ import Testing
         #expect(!log.entries.contains { $0.level == .warning })
     }
 
-    @Test func whatAHandlersConnectionAcceptedIsWrittenBeforeItsClose() async throws {
+    @Test func acceptedFramesAreWrittenBeforeTheClose() async throws {
         let end = FrameEnd()
         try await withTestFrameServer { connection in
             TestHandler(end: end) { _, replies in
@@ -56,7 +56,7 @@ import Testing
         #expect(!log.entries.contains { $0.level == .warning })
     }
 
-    /// This side ends first: what comes is still handled, and a reply is refused rather than dropped.
+    /// This side ends first. Frames that arrive are still handled, and a reply is refused, not silently dropped.
     @Test func repliesAreRefusedOnceThisSideHasEnded() async throws {
         var configuration = ServerConfiguration()
         configuration.shutdownOrder = .peersFirst
@@ -85,7 +85,7 @@ import Testing
         #expect(try await end.wait() == nil)
     }
 
-    /// A handler need not know that this side may end first.
+    /// A handler does not have to know that this side may end first.
     @Test func aHandlerThatThrowsARefusalOnIsNotCut() async throws {
         var configuration = ServerConfiguration()
         configuration.shutdownOrder = .peersFirst

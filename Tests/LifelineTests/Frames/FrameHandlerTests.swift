@@ -26,7 +26,7 @@ import Testing
                     let reply = try await roundTrip(message, on: connection)
                     #expect(reply == message)
                 }
-                // Many in one read, and some that straddle two.
+                // Many frames in one read, and some across two reads.
                 async let sending: Void = connection.send(contentsOf: (0..<5000).lazy.map { TestMessage(number: $0) })
                 var next = 0
                 for try await message in connection.messages {
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// A value that cannot be copied, with state from read to read.
+    /// A noncopyable handler with state across reads.
     private struct Counter: FrameHandler, ~Copyable {
         var count: UInt8 = 0
 
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func whatAHandlerThrowsEndsItsConnectionWithAReset() async throws {
+    @Test func anErrorOfAHandlerResetsItsConnection() async throws {
         struct Trouble: Error {}
         let (end, log) = (FrameEnd(), TestLog())
         try await withTestFrameServer(log: log) { _ in
@@ -185,7 +185,7 @@ import Testing
             ([0x80, 0x80, 0x80, 0x80, 0x10], .malformedPrefix), ([0x0B], .frameTooLarge),
         ] as [([UInt8], FramingError.Code)]
     )
-    func whatIsNoFrameEndsTheConnectionWithAReset(bytes: [UInt8], code: FramingError.Code) async throws {
+    func malformedFramesResetTheConnection(bytes: [UInt8], code: FramingError.Code) async throws {
         var configuration = ServerConfiguration()
         configuration.connection.maximumFrameLength = 10
         let end = FrameEnd()

@@ -4,7 +4,7 @@ import LifelineRuntime
 import LifelineTestSupport
 import LifelineTransport
 
-/// Does what a test says, and tells it how the input has ended.
+/// A handler that a test scripts. It reports the end of the input.
 final class TestHandler: FrameHandler {
     typealias Receive = (FrameRun, inout FrameWriter) throws -> Void
 
@@ -22,7 +22,7 @@ final class TestHandler: FrameHandler {
 }
 
 extension TestHandler {
-    /// Sends back whatever comes.
+    /// Sends back each frame.
     static func echo(end: FrameEnd = FrameEnd()) -> TestHandler {
         TestHandler(end: end) { frames, replies in
             for payload in frames { try replies.write(payload) }
@@ -30,11 +30,11 @@ extension TestHandler {
     }
 }
 
-/// How a handler's input has ended.
+/// The end of a handler's input.
 struct FrameEnd: Sendable {
     fileprivate let latch = Latch<ConnectionError?>()
 
-    /// Waits for the end. Nil when it was in order.
+    /// Waits for the end. Returns nil if it was regular.
     func wait() async throws -> ConnectionError? { try await latch.wait() }
 
     var hasCome: Bool { latch.value != nil }

@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// Where handlers run, and tasks that ask for it.
+/// The executors of handlers, and of tasks that prefer a connection's executor.
 @Suite(.timeLimit(.minutes(1))) struct HandlerExecutorTests {
     @Test(arguments: [(HandlerExecutor.eventLoop, 1), (.globalPool, 0)])
     func handlersOfConnections(executor: HandlerExecutor, loopCount: Int) async throws {
@@ -70,7 +70,7 @@ import Testing
     }
 }
 
-/// How many event loops this is the thread of: 1 or none.
+/// The number of event loops on the current thread: 1 or 0.
 private func loopThreadCount() -> Int {
     MultiThreadedEventLoopGroup.singleton.makeIterator().count { $0.inEventLoop }
 }

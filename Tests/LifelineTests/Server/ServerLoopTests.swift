@@ -10,8 +10,8 @@ import Testing
 @testable import Lifeline
 
 @Suite(.timeLimit(.minutes(1))) struct ServerLoopTests {
-    /// The shutdown is there before the handler's task has begun.
-    @Test func aConnectionThatWasTakenJustBeforeAShutdownHasItsGracePeriod() async throws {
+    /// The shutdown comes before the handler's task has begun.
+    @Test func aConnectionAcceptedJustBeforeAShutdownHasTheGracePeriod() async throws {
         let configuration = ConnectionConfiguration()
         let log = TestLog()
         let listener = try await NIOTransport.shared.listen(
@@ -51,7 +51,7 @@ import Testing
             lifecycle.requestShutdown(gracePeriod: .seconds(3_600))
             return [listener]
         } serve: { _ in
-            // One after the other: the handler's task begins when the loop waits.
+            // The executor is serial: the handler's task begins when the loop waits.
             await withTaskExecutorPreference(SerialExecutor()) { await loop.run() }
         }
         #expect(try await peer.read() == TestMessage(number: 1).delimitedBytes)
@@ -61,7 +61,7 @@ import Testing
         await listener.close()
     }
 
-    /// Where they run on loops, a connection of the loop that accepts goes to its handler without a switch of threads.
+    /// If handlers run on loops, a connection of the accepting loop goes to its handler without a switch of threads.
     @Test(arguments: [true, false]) func connectionsAreTakenWhereHandlersRun(areOnLoop: Bool) async throws {
         let executor = SerialExecutor()
         let listener = NoConnections(executor: executor)
@@ -79,7 +79,7 @@ import Testing
     }
 }
 
-/// Has no connection to hand out, and tells where it was asked for one.
+/// Has no connection to hand out, and records the executor on which it was asked for one.
 private final class NoConnections: TransportListener {
     let boundEndpoint = anyPort
     let executor: (any TaskExecutor)?
@@ -103,7 +103,7 @@ private final class NoConnections: TransportListener {
     func close() async {}
 }
 
-/// Has one connection left to hand out.
+/// Hands out one last connection.
 private final class LastConnection<Inbox: Sendable>: TransportListener {
     let boundEndpoint: Endpoint
     let executor: (any TaskExecutor)? = nil

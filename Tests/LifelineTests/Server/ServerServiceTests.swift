@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lifeline
 
-/// A server as a service: it runs by itself, and ends on graceful shutdown or cancellation.
+/// A server as a service: `run()` serves until graceful shutdown or cancellation.
 @Suite(.timeLimit(.minutes(1))) struct ServerServiceTests {
     private func makeServer(
         on endpoint: Endpoint = anyPort,

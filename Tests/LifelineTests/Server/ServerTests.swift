@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Each golden vector that is refused, and random bytes: a typed error for that connection, nothing for the others.
+    /// Refused golden vectors and random bytes lead to a typed error for that connection, and do not affect others.
     @Test func hostilePeersHarmOnlyThemselves() async throws {
         var random = SeededGenerator(seed: 2)
         let vectors: [[UInt8]] = [
@@ -70,9 +70,9 @@ import Testing
         }
         let codes = failures.withLockedValue { $0.map { $0?.code } }
         #expect(codes.count >= vectors.count)
-        // Writing back to a peer that is gone may be what fails first.
+        // The first failure may be a write to a peer that is gone.
         #expect(codes.allSatisfy { $0 == .protocolViolation || $0 == .closedByPeer })
-        // By a later line of the kind, or by the one at the end.
+        // The count is in a later line of the kind, or in the last one.
         let leftOut = log.entries.compactMap { entry in
             entry.text.firstMatch(of: /"left-out": (\d+)/).flatMap { Int($0.output.1) }
         }
@@ -102,7 +102,7 @@ import Testing
             try await withThrowingTaskGroup { group in
                 for _ in 0..<20 {
                     group.addTask {
-                        // The kernel accepts at once; the handler's greeting comes when there is room.
+                        // The kernel accepts at once; the handler's greeting arrives when there is room.
                         try await withTestConnection(to: server.boundEndpoint) { connection in
                             var messages = connection.messages.makeAsyncIterator()
                             let greeting = try await messages.next()
@@ -148,8 +148,8 @@ import Testing
         #expect(codes.withLockedValue { !$0.isEmpty })
     }
 
-    /// Each sends half of a message that may not be longer.
-    @Test func framesThatHaveComeInPartStayWithinTheBudget() async throws {
+    /// Each peer sends half of a message of the maximum length.
+    @Test func partialFramesStayWithinTheBudget() async throws {
         var configuration = ServerConfiguration()
         configuration.connection.maximumFrameLength = 256 << 10
         configuration.memoryBudget = 1 << 20
@@ -183,7 +183,7 @@ import Testing
 
     @Test func shutdownEndsSequencesAndLetsHandlersFinish() async throws {
         let served = Event()
-        // A port that the system chose may be another test's as soon as it is free.
+        // When a port that the system chose is free, another test may get it.
         let port = try TestPort.next()
         try await withTestServer(on: .tcp(host: "127.0.0.1", port: port)) { connection in
             var last: TestMessage?
@@ -278,7 +278,7 @@ import Testing
             }
         } _: { server in
             var configuration = ClientConfiguration()
-            // However slow the machine is, the server is given the time to read.
+            // The server has time to read, even on a slow machine.
             configuration.connection.closeTimeout = .seconds(100)
             try await withTestClient(to: server.boundEndpoint, configuration: configuration) { client in
                 var events = client.events.makeAsyncIterator()
@@ -311,7 +311,7 @@ import Testing
             try await never.wait()
         } _: { server in
             let peer = try await RawSocket.connect(toPort: server.boundEndpoint.port!)
-            // Who is not accepted yet is not served any more.
+            // A connection that is not accepted yet is not served any more.
             try await started.wait()
             async let first: Void = server.shutdown(gracePeriod: .seconds(3_600))
             try await ended.wait()
@@ -325,7 +325,7 @@ import Testing
         let (started, cancelled, never) = (Event(), Event(), Event())
         try await withTestServer { connection in
             started.signal()
-            // Ignores the end of its messages.
+            // The handler ignores the end of its messages.
             await #expect(throws: CancellationError.self) { try await never.wait() }
             cancelled.signal()
             try await connection.send(TestMessage())
@@ -337,7 +337,7 @@ import Testing
                 var messages = connection.messages.makeAsyncIterator()
                 let error = await connectionError { try await messages.next() }
                 #expect(error?.code == .closedByPeer)
-                throw CancellationError()  // Nothing is left to close gracefully.
+                throw CancellationError()  // No connection is left to close gracefully.
             }
         } ignoring: {
             $0 is CancellationError
@@ -348,7 +348,7 @@ import Testing
         let started = Event()
         var configuration = ServerConfiguration()
         configuration.shutdownGracePeriod = .zero
-        // A port that the system chose may be another test's as soon as it is free.
+        // When a port that the system chose is free, another test may get it.
         let port = try TestPort.next()
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
         try await withTestServer(on: endpoint, configuration: configuration) { connection in
@@ -387,7 +387,7 @@ import Testing
     }
 }
 
-/// A server whose body may throw what `ignoring` accepts.
+/// A server whose body may throw the errors that `ignoring` accepts.
 private func withTestServer(
     handler: @escaping @Sendable (TestConnection) async throws -> Void,
     _ body: nonisolated(nonsending) (Server) async throws -> Void,

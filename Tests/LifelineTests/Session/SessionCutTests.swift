@@ -71,7 +71,7 @@ import Testing
         #expect(haveBegunOnce, "\(called.count) calls")
     }
 
-    /// Pushes both ways, streams of all kinds and calls, all at once.
+    /// Pushes in both directions, streams of all kinds and calls, all at the same time.
     private func exchange(_ client: SessionClient, _ server: SessionServer) async throws {
         let count = SessionCutTests.messageCount
         let news = client.pushes("t.T/News", of: TestMessage.self)
@@ -133,7 +133,7 @@ import Testing
 }
 
 extension TestMessage {
-    /// Carries a number, and some bytes more or less.
+    /// A message with a number and a varying count of further bytes.
     fileprivate init(cutNumber number: Int) {
         self.init(Array("\(number) ".utf8) + [UInt8](repeating: 0x2E, count: number % 97))
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lifeline
 
-/// Clients and a server of sessions over TCP in one process.
+/// Session clients and a session server over TCP in one process.
 @Suite(.timeLimit(.minutes(1))) struct SessionEndToEndTests {
     private func withScene<Result: Sendable>(
         _ methods: SessionMethod...,
@@ -16,7 +16,7 @@ import Testing
         log: TestLog = TestLog(),
         _ body: (SessionClient, SessionServer) async throws -> Result
     ) async throws -> Result {
-        // Closing waits for handlers, however busy the machine is.
+        // Closing waits for handlers, even on a busy machine.
         var client = client
         client.closeTimeout = .seconds(50)
         return try await withSessionServer(
@@ -156,7 +156,7 @@ import Testing
                 if count == 5 { break }
             }
             try await cancelled.wait()
-            // What was under way does not fill the window for good.
+            // The messages that were under way do not fill the window for good.
             _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
         }
     }
@@ -217,7 +217,7 @@ import Testing
             try await until { session.statistics.unwantedPushCount == 2 }
             try await session.push("t.T/News", TestMessage(number: 1))
             try await until { client.statistics.unwantedPushCount == 1 }
-            // Once for each method.
+            // The log has one line for each method.
             #expect(log.entries.filter { $0.text.contains("t.T/Nothing") }.count == 1)
         }
     }
@@ -303,7 +303,7 @@ import Testing
         slow.name = "slow"
         slow.limits.maximumKeptMessageCount = 40
         try await withScene(method, echo, client: slow) { slow, server in
-            // As many as are kept; one more waits.
+            // As many pushes as are kept; one more waits.
             let waiting = Task {
                 for number in 0..<60 { try await slow.push("t.T/Report", TestMessage(number: number)) }
             }
@@ -312,14 +312,14 @@ import Testing
                 for number in 0..<2_000 { try await fast.push("t.T/Report", TestMessage(number: number)) }
                 _ = try await fast.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
             }
-            // It still waits.
+            // The push still waits.
             #expect(slow.statistics.keptMessageCount >= 30)
             release.signal()
             try await waiting.value
         }
     }
 
-    /// What the server has accepted before it goes is with the client then, though it does not fit the window at once.
+    /// The client gets all messages that the server accepted before its shutdown, although they exceed the window.
     @Test func aServerThatGoesAwaySendsWhatItHasAccepted() async throws {
         let count = 2_000
         let (notes, inDoubt) = (Notes<Int>(), Notes<SessionMessageInDoubt>())
@@ -328,7 +328,7 @@ import Testing
         configuration.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) }
         var clientConfiguration = SessionClientConfiguration()
         clientConfiguration.limits.maximumUnprocessedMessageCount = 64
-        // The server listens later.
+        // The server starts later.
         clientConfiguration.client.backoff.maximumAttempts = nil
         let release = Event()
         try await withTemporaryPath { path in
@@ -375,7 +375,7 @@ import Testing
         try await withScene(method, configuration: configuration, client: client) { client, server in
             let reply: TestMessage = try await client.call("t.T/Who", TestMessage(number: 1))
             #expect(reply.payload == Array("anna, owner".utf8))
-            // The name is not the client's to choose.
+            // The client cannot choose the name.
             #expect(server.session(named: "berta") == nil)
             #expect(server.session(named: "anna")?.name == "anna")
         }
@@ -407,7 +407,7 @@ import Testing
             #expect(unknown?.status?.code == .unimplemented)
             #expect((unknown?.status?.message.utf8.count ?? .max) < 200)
             #expect(await callUnknown(257)?.code == .messageRefused)
-            // The session goes on.
+            // The session continues.
             _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
         }
     }
@@ -424,7 +424,7 @@ import Testing
             _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
             let session = try #require(server.sessions.first)
             for number in 0..<64 { try await session.push("t.T/News", TestMessage(number: number)) }
-            // They fill the window, until they are dropped.
+            // The pushes fill the window until they are dropped.
             news.stop()
             var numbers: [Int] = []
             for try await message in client.stream("t.T/Count", TestMessage(number: 1), of: TestMessage.self) {
@@ -437,7 +437,7 @@ import Testing
         }
     }
 
-    /// The first server handles what was begun there, the second the rest: nothing is in doubt.
+    /// The first server handles the calls that began there, and the second one the rest: nothing is in doubt.
     @Test func aServerThatIsReplacedInOrder() async throws {
         let count = 5_000
         let notes = Notes<Int>()
@@ -572,7 +572,7 @@ import Testing
         }
     }
 
-    /// Both ways of cancelling: the one who sends throws, or the caller's task is cancelled.
+    /// Both ways of cancelling: the sending closure throws, or the caller's task is cancelled.
     @Test(arguments: [false, true]) func aClientStreamIsGivenUp(isCancelled: Bool) async throws {
         struct Enough: Error {}
         let (begun, ended) = (Event(), Notes<SessionError.Code?>())
@@ -601,7 +601,8 @@ import Testing
                 _ = try await call.value
                 Issue.record("it was given up")
             } catch {
-                // The call and the one who sends are cancelled together: the first to end says so.
+                // The call and the sending closure are cancelled together. The error comes from the one that ends
+                // first.
                 let isCancellation = error is CancellationError || (error as? SessionError)?.code == .cancelled
                 #expect(isCancelled ? isCancellation : error is Enough)
             }
@@ -634,13 +635,13 @@ import Testing
             }
             #expect(error?.code == .timedOut)
             _ = try await client.call("t.T/Echo", TestMessage(number: 2), returning: TestMessage.self)
-            // Where the machine is busy, the time was over before the handler began.
+            // On a busy machine, the timeout may be over before the handler begins.
             try await until { ended.count == begun.count }
             #expect(begun.all.allSatisfy { $0 })
         }
     }
 
-    /// What it does not take is refused to the one who sends it, and the stream goes on.
+    /// The sender gets an error for the message, and the stream continues.
     @Test func aMessageOfAStreamIsTooLarge() async throws {
         try await withScene(sum) { client, _ in
             let reply: TestMessage = try await client.clientStream("t.T/Sum", of: TestMessage.self) { stream in
@@ -670,7 +671,7 @@ import Testing
         }
     }
 
-    /// What is sent depends on what has come.
+    /// Each message depends on the previous answer.
     @Test func bothWaysTurnByTurn() async throws {
         try await withScene(chat) { client, _ in
             let answers = AsyncStream.makeStream(of: Int.self)
@@ -693,7 +694,7 @@ import Testing
         }
     }
 
-    /// Who has taken enough leaves, and the handler is cancelled.
+    /// The client leaves the call after some messages, and the handler is cancelled.
     @Test func leavingACallBothWays() async throws {
         let cancelled = Event()
         let endless = SessionMethod.bothWays("t.T/Endless") {
@@ -720,7 +721,7 @@ import Testing
         }
     }
 
-    /// 10,000 messages there and back, each once and in order, over connections that are cut.
+    /// 10,000 messages in each direction, each once and in order, over connections that are cut.
     @Test func bothWaysOverManyConnections() async throws {
         let count = 10_000
         let seen = Notes<Int>()
@@ -741,7 +742,7 @@ import Testing
             {
                 stream in
                 for number in 0..<count {
-                    // Where there is none, none is cut.
+                    // Without a connection, none is cut.
                     if number % 500 == 250 {
                         let openings = client.statistics.openingCount
                         client.reconnect()
@@ -763,8 +764,8 @@ import Testing
         #expect(isInOrder, "\(seen.count)")
     }
 
-    /// A handler that does not read, and a client that does not: each holds up its own stream alone.
-    @Test func whatIsNotReadDelaysNothingElse() async throws {
+    /// A handler and a client that do not read hold up only their own streams.
+    @Test func unreadStreamsDelayNothingElse() async throws {
         let release = Event()
         let slow = SessionMethod.clientStream("t.T/Slow") {
             (messages: SessionMessages<TestMessage>, _) -> TestMessage in
@@ -795,7 +796,7 @@ import Testing
             _ = try await client.call("t.T/Echo", TestMessage(number: 2), returning: TestMessage.self)
             try await until { pushed.count == 2_000 }
             #expect(pushed.all == Array(0..<2_000))
-            // They still wait.
+            // Both streams still wait.
             #expect(client.engine.state.withLock { $0.machine.waitingCount } == 1)
             #expect(session.engine.state.withLock { $0.machine.waitingCount } == 1)
             release.signal()
@@ -809,7 +810,7 @@ import Testing
         }
     }
 
-    /// The handler is cancelled, and the client learns that its call is over.
+    /// The handler is cancelled, and the client learns that its call has ended.
     @Test func aServerIsShutDownDuringACallBothWays() async throws {
         let (begun, cancelled) = (Event(), Event())
         let hang = SessionMethod.bothWays("t.T/Hang") {
@@ -850,7 +851,7 @@ import Testing
                 }
                 try await withServer { try await begun.wait() }
                 try await cancelled.wait()
-                // The next server knows nothing of the session.
+                // The next server does not know the session.
                 try await withServer {
                     #expect(await sessionError { try await call.value }?.code == .sessionLost)
                 }

@@ -8,7 +8,7 @@ import MetricsTestKit
 import Testing
 import Tracing
 
-/// What stands between callers, sessions and handlers.
+/// Interceptors between callers, sessions and handlers.
 @Suite(.timeLimit(.minutes(1))) struct SessionInterceptorTests {
     private func withScene(
         client interceptors: [any SessionClientInterceptor] = [],
@@ -49,7 +49,7 @@ import Tracing
         }
     }
 
-    /// One call of each shape.
+    /// One call of each kind.
     private func callAll(_ client: SessionClient) async throws {
         _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
         let error = await sessionError {
@@ -72,7 +72,7 @@ import Tracing
         try await client.push("t.T/Push", TestMessage(number: 1))
     }
 
-    /// Answers by itself, or makes a call twice.
+    /// Answers a call itself, or makes it twice.
     private struct Answering: SessionClientInterceptor {
         func intercept(
             _ call: SessionCall,
@@ -102,7 +102,7 @@ import Tracing
         }
     }
 
-    @Test func whatNobodyHandlesComesByAnInterceptor() async throws {
+    @Test func interceptorsSeeCallsWithoutAHandler() async throws {
         let notes = Notes<String>()
         try await withScene(server: [Noting(name: "a", notes: notes)]) { client in
             let error = await sessionError {
@@ -118,7 +118,7 @@ import Tracing
         }
     }
 
-    /// Notes what it sees, in the metadata too.
+    /// Records the calls that it sees, with their metadata.
     private struct Noting: SessionClientInterceptor, SessionServerInterceptor {
         let name: String
         let notes: Notes<String>
@@ -164,7 +164,7 @@ import Tracing
         #expect(served.all == ["c ab", "c ab"])
     }
 
-    /// Replies by itself, after having asked twice.
+    /// Replies itself, after two calls of the handler.
     private struct Retrying: SessionClientInterceptor {
         let count: Notes<Void>
 
@@ -225,7 +225,7 @@ import Tracing
         }
     }
 
-    /// Names that clients make up would fill what keeps metrics.
+    /// Otherwise, names that clients make up would fill the metrics system.
     @Test func methodsThatThereAreNotCountAsOne() async throws {
         let metrics = TestMetrics()
         try await withScene(server: [SessionMetricsInterceptor(factory: metrics)]) { client in
@@ -273,6 +273,6 @@ import Tracing
 }
 
 extension ServiceContext {
-    /// Of the in-memory tracer.
+    /// The trace id of the in-memory tracer.
     fileprivate var traceID: String? { inMemorySpanContext?.traceID }
 }

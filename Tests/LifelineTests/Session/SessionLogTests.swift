@@ -8,18 +8,18 @@ import Testing
 
 @testable import Lifeline
 
-/// What a peer can do to the log of a session, and to the texts of errors: write much, and write what a terminal obeys.
+/// A peer cannot flood the log of a session, or write terminal commands into it and into error messages.
 @Suite(.timeLimit(.minutes(1))) struct SessionLogTests {
     private static let evil = "x\u{1b}[2J\n\u{9b}\u{202e}\u{2028}"
     private static let escaped = #"x\u{1b}[2J\u{a}\u{9b}\u{202e}\u{2028}"#
 
     private var push: SessionMethod { .push("t.T/Push") { (_: TestMessage, _) in } }
 
-    /// 5,000 pushes that are no message of their method: a few lines, and a count at the end.
+    /// 5,000 pushes that are malformed messages cause a few lines, and a count at the end.
     @Test func malformedPushesDoNotFillTheLog() async throws {
         let log = TestLog()
         let count = 5_000
-        // They come faster than they are handled.
+        // The pushes arrive faster than they are handled.
         try await withServer(push, log: log, configure: { $0.limits.maximumUnreadByteCount = 1 << 20 }) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
@@ -28,7 +28,7 @@ import Testing
             let bytes = try frame.withDelimitedBytes { Array($0) }
             try await client.socket.write((0..<count).flatMap { _ in bytes })
             let session = try #require(server.sessions.first)
-            // And the name of their method.
+            // One more: the method's name.
             try await until { session.engine.state.withLock { $0.machine.inbound.processed } == UInt64(count) + 1 }
             await session.end(gracePeriod: .seconds(1000))
             try await until { session.isOver }
@@ -86,7 +86,7 @@ import Testing
         #expect(goodbye.message.unicodeScalars.count == 1_000)
     }
 
-    /// Where there are many sessions, or connections, the server's log has a limit of its own.
+    /// For many sessions or connections, the server's log has its own limit.
     @Test func aServersLogHasALimit() {
         let (log, clock) = (TestLog(), ManualClock())
         let limited = LimitedLog.ofServer(log.logger) { clock.now }

@@ -8,15 +8,15 @@ import Testing
 
 @testable import Lifeline
 
-/// A message takes what it counts for, or half as much again: also one of those that are the most expensive.
-///
-/// Each test runs in a process of its own, for the memory that is measured is the process's.
+/// A message takes at most one and a half times the memory that it counts for. This holds also for the most expensive
+/// messages.
+/// Each test runs in its own process, because the memory of the whole process is measured.
 @Suite(.enabled(if: !isSanitized, "Sanitizers have a malloc of their own."), .timeLimit(.minutes(5)))
 struct SessionMemoryTests {
-    /// So large that what else the process does is a small part of it.
+    /// So large that other memory of the process is a small part of it.
     private static let limit = 16 << 20
 
-    /// What the process allocates while `body` runs.
+    /// The bytes that the process allocates while `body` runs.
     private static func growth(_ body: () async throws -> Void) async throws -> Int {
         let before = try #require(allocatedByteCount())
         try await body()
@@ -24,8 +24,7 @@ struct SessionMemoryTests {
     }
 
     /// Expects messages that count for `byteCount` to take at most one and a half times that.
-    ///
-    /// - Parameter least: below that the measure would be none.
+    /// - Parameter least: the smallest plausible result.
     private static func expectBound(
         _ byteCount: Int = limit,
         least: Int = limit / 8,
@@ -36,7 +35,7 @@ struct SessionMemoryTests {
         #expect(growth >= least, "\(growth) bytes")
     }
 
-    /// A session whose client takes a message and acknowledges none, and gives all the credit that there is.
+    /// A session whose client receives messages, acknowledges none, and grants the maximum credit.
     private static func withUnreadSession(
         _ method: SessionMethod,
         limit: Int = limit,
@@ -58,7 +57,7 @@ struct SessionMemoryTests {
         session.engine.state.withLock { $0.machine.waitingCount > 0 }
     }
 
-    // MARK: What is kept for the client
+    // MARK: Messages kept for the client
 
     @Test func aStreamThatIsNotRead() async {
         await #expect(processExitsWith: .success) {
@@ -97,8 +96,8 @@ struct SessionMemoryTests {
         }
     }
 
-    /// A push of 32 bytes takes 128 at most, also where arrays have just grown: that of the records at the first
-    /// number, that of the frames at the second.
+    /// A push of 32 bytes takes at most 128, also if an array has just grown: the records at the first number, the
+    /// frames at the second.
     @Test(arguments: [131_073, 204_601]) func aKeptPush(count: Int) async {
         await #expect(processExitsWith: .success) { [count] in
             let echo = SessionMethod.unary("t.T/Echo") { (message: TestMessage, _) in message }
@@ -114,9 +113,10 @@ struct SessionMemoryTests {
         }
     }
 
-    // MARK: What has come from the client
+    // MARK: Messages received from the client
 
-    /// Writes a frame so often, no faster than the server takes it: the connection's queues are not the session's.
+    /// Writes a frame repeatedly, no faster than the server takes it, because the connection's queues do not belong to
+    /// the session.
     private static func write(_ frame: Lifeline_Session_V1_Frame, count: Int, to client: RawSessionClient) async throws
     {
         let bytes = try frame.withDelimitedBytes { Array($0) }
@@ -144,7 +144,7 @@ struct SessionMemoryTests {
         }
     }
 
-    /// Of no bytes, and of 1 KiB, as many as the window takes; and so many that arrays have grown not long before.
+    /// Pushes of 0 bytes and 1 KiB, as many as the window has room for; and counts at which arrays have just grown.
     @Test(arguments: [(0, 246_000), (1_024, 15_000), (0, 133_000), (126, 82_000)])
     func pushesThatAreNotHandled(length: Int, count: Int) async {
         await #expect(processExitsWith: .success) { [length, count] in
@@ -166,7 +166,7 @@ struct SessionMemoryTests {
         }
     }
 
-    /// Of a stream that the handler does not read there is its credit, and no more but room in arrays that have grown.
+    /// A stream that the handler does not read takes its credit, and spare room in arrays.
     @Test(arguments: [0, 32, 126, 1_024]) func partsThatAreNotRead(length: Int) async {
         await #expect(processExitsWith: .success) { [length] in
             let block = SessionMethod.clientStream("t.T/Block") {

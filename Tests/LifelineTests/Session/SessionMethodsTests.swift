@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct SessionMethodsTests {
     @Test func everyMethodIsFoundByItsNameAndNoOther() throws {
-        // Lengths that are each other's, beginnings of others, and what differs at either end.
+        // Names of equal length, prefixes of others, and names that differ at either end.
         let others = ["a", "b", "ab", "ba", "aa", "", "t.T/Method", "t.T/M\u{e9}thode"]
         let names = (0..<40).map { "t.T/Method\($0)" } + others
         let methods = try SessionMethods(names.map { TestService(method($0)) })

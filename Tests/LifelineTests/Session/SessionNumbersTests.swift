@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lifeline
 
-/// Every number of every frame at the edges of its field: a server answers or refuses, and goes on.
+/// Every number of every frame at the limits of its field: a server answers or refuses, and continues.
 @Suite(.timeLimit(.minutes(1))) struct SessionNumbersTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
@@ -14,7 +14,7 @@ import Testing
         0, 1, 0x7FFF_FFFF, 0xFFFF_FFFF, 0x7FFF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000, .max - 255, .max - 1, .max,
     ]
 
-    /// Each with what comes before it.
+    /// Each frame with the frames that have to precede it.
     private static func frames(_ number: UInt64) -> [[Frame]] {
         let short = UInt32(truncatingIfNeeded: number)
         let (echo, push, collect) = (
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// What a server says to a client, as far as it is numbers.
+    /// The numbers in a server's frames.
     @Test(arguments: numbers) func theClientGoesOn(number: UInt64) throws {
         let short = UInt32(truncatingIfNeeded: number)
         let welcome = Frame.with {
@@ -122,7 +122,7 @@ import Testing
             $0.welcome = welcome.welcome
             $0.welcome.version = short
         }
-        // At either end of the time that there is.
+        // At the earliest and the latest time.
         for now in [MonotonicTime(nanoseconds: .min), MonotonicTime(nanoseconds: .max - 1)] {
             for frames in Self.frames(number) + [[resumed], [version]] {
                 var machine = SessionMachine(role: .client, options: SessionOptions())
@@ -145,7 +145,7 @@ import Testing
                     _ = try? machine.request("t.T/Echo", content, deadline: now, now: now)
                 }
                 offer()
-                // On the next connection, where it is an opening.
+                // An opening is received over the next connection.
                 if frames.first?.welcome.version != 0 {
                     machine.disconnected(1, now: now, into: &actions)
                     machine.connected(over: 2, now: now, into: &actions)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Lifeline
 
-/// What a session has to send, where its connection says when to offer it.
+/// A session's frames to send, if its connection decides when to ask for them.
 @Suite(.timeLimit(.minutes(1))) struct SessionOffersTests {
-    @Test func whatIsSentTogetherIsOfferedTogether() async throws {
+    @Test func messagesSentTogetherAreOfferedTogether() async throws {
         try await withSession { harness, client, server in
             server.peer.holdOffers()
             for number in 1...3 { try await client.push("t.T/P", TestMessage(number: number)) }
@@ -22,7 +22,7 @@ import Testing
             #expect(request.number == 4)
             try server.reply(to: request)
             _ = try await call.value
-            // And again; the acknowledgement of the response goes with it.
+            // The next push is offered with the acknowledgement of the response.
             try await client.push("t.T/P", TestMessage(number: 5))
             #expect(server.peer.takeOffers() == 1)
             #expect(try await server.next().number == 5)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotOneOfManyIsOfferedAtOnceBehindTheOthers() async throws {
+    @Test func aGoodbyeIsOfferedAtOnceBehindOtherFrames() async throws {
         try await withSession { _, client, server in
             server.peer.holdOffers()
             server.peer.holdClosing()
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// The connection that was to say when is gone, and so is what it was offered.
+    /// The connection that had to ask is gone, and so are the frames that it was offered.
     @Test func theNextConnectionWaitsForNoOther() async throws {
         try await withSession { harness, client, server in
             server.peer.holdOffers()
@@ -56,14 +56,14 @@ import Testing
             #expect(try await next.next().number == 1)
             try await client.push("t.T/P", TestMessage(number: 2))
             #expect(try await next.next().number == 2)
-            // Which says so at last.
+            // The connection asks at last.
             #expect(server.peer.takeOffers() == 1)
             #expect(next.peer.read().isEmpty)
         }
     }
 
-    /// Over a connection with room it was as good as sent when it was accepted.
-    @Test func whatIsNotWorthSendingLaterIsOfferedBeforeItExpires() async throws {
+    /// If the connection has room, the caller may regard an accepted message as sent.
+    @Test func expiringMessagesAreOfferedBeforeTheyExpire() async throws {
         try await withSession { _, client, server in
             server.peer.holdOffers()
             try await client.push("t.T/P", TestMessage(number: 1), delivery: .expiring(after: .zero))
@@ -72,8 +72,8 @@ import Testing
         }
     }
 
-    /// Nor are messages dropped for room that those have which are about to be sent.
-    @Test func whatIsSentAtMostOnceFindsTheRoomOfTheConnection() async throws {
+    /// Messages are not dropped because frames that are about to be sent still take up room.
+    @Test func atMostOnceMessagesUseTheRoomOfTheConnection() async throws {
         try await withSession(configure: { $0.limits.maximumKeptMessageCount = 4 }) { _, client, server in
             server.peer.holdOffers()
             for number in 1...9 {
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func whatWasAcceptedBeforeTheEndIsOfferedBeforeTheGoodbye() async throws {
+    @Test func messagesAcceptedBeforeTheEndAreOfferedBeforeTheGoodbye() async throws {
         try await withSession { harness, client, server in
             server.peer.holdOffers()
             server.peer.holdClosing()
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// It takes no goodbye to close the connection.
+    /// Closing the connection needs no goodbye.
     @Test func theConnectionOfASessionThatHasEndedIsClosedWhenItAsks() async throws {
         try await withSession { _, _, server in
             server.peer.holdOffers()
@@ -130,7 +130,7 @@ import Testing
         try await harness.run { client in
             let server = try await harness.accept()
             try await server.welcome()
-            // Before that, what opens the session would wait, too.
+            // If offers were held before that, the opening would wait, too.
             try await until { client.statistics.openingCount == 1 }
             try await body(harness, client, server)
         }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lifeline
 
-/// How the owner of a server ends sessions, and what it is told.
+/// The owner of a server ends sessions, and gets their events.
 @Suite(.timeLimit(.minutes(1))) struct SessionOwnersTests {
     private var echo: SessionMethod { .unary("t.T/Echo") { (message: TestMessage, _) in message } }
 
@@ -30,7 +30,7 @@ import Testing
             async let ended: Void = session.end(gracePeriod: gracePeriod)
             if gracePeriod > .zero {
                 try await until {
-                    // Acknowledgements are due before, so that it may be asked to end a little later.
+                    // Acknowledgements are due before the end, so `end` may be called a little later.
                     if let next = clock.nextWakeUp, next < end { clock.advance(to: next) }
                     return clock.nextWakeUp.map { $0 >= end && $0 < end + .seconds(1) } ?? false
                 }
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// What was pushed to a session that ends in time is handled to its end.
+    /// If a session ends within the grace period, handlers of its pushes run to their end.
     @Test func handlersOfPushesOutliveAnEndInTime() async throws {
         let (begun, release) = (Event(), Event())
         let handled = Notes<Bool>()
@@ -57,7 +57,7 @@ import Testing
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
             for _ in 1...2 { try await client.push("t.T/Slow") }
-            // Both have come.
+            // Both pushes have arrived.
             try await client.send(.with { $0.ping.number = 1 })
             #expect(try await client.next().pong.number == 1)
             try await begun.wait()
@@ -86,7 +86,7 @@ import Testing
         try await withServer(echo, log: log) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            // Escaped, each character of these would take 10.
+            // Escaped, each of these characters would take 10.
             let name = String(repeating: "\u{1F}", count: 255)
             for name in [name, name + "n"] { try await client.push(name) }
             try await client.ask("t.T/Echo")
@@ -98,7 +98,7 @@ import Testing
         #expect(entries.allSatisfy { $0.text.count < 1_000 })
     }
 
-    /// Whoever waits for a session that cannot begin hears why.
+    /// Callers that wait for a session that cannot begin get the reason.
     @Test func metadataThatNoServerTakes() async throws {
         var configuration = SessionClientConfiguration()
         configuration.metadata = ["token": String(repeating: "t", count: 20_000)]
@@ -110,7 +110,7 @@ import Testing
         #expect((error?.cause as? ConnectionError)?.code == .invalidConfiguration)
     }
 
-    @Test func whatTheServerIsToldIsFoundOutAnew() async throws {
+    @Test func metadataIsRenewedForEachConnection() async throws {
         struct NoToken: Error {}
         let (tokens, asked) = (Notes<String>(), Notes<Int>())
         var configuration = SessionServerConfiguration()
@@ -131,7 +131,7 @@ import Testing
                 asked.add(1)
                 // The second attempt fails, and the one after it does not.
                 if asked.count == 2 { throw NoToken() }
-                // This one is longer than any server takes.
+                // This token is longer than any server accepts.
                 if asked.count == 3 { return ["token": String(repeating: "t", count: 20_000)] }
                 return ["token": "\(asked.count)"]
             }

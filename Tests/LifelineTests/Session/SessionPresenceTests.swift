@@ -2,7 +2,7 @@ import Lifeline
 import LifelineClientTestSupport
 import Testing
 
-/// What a server is told of who comes and goes.
+/// A server is notified when sessions begin and end.
 @Suite(.timeLimit(.minutes(1))) struct SessionPresenceTests {
     @Test func everySessionBeginsAndEndsOnce() async throws {
         let (notes, note) = AsyncStream.makeStream(of: String.self)
@@ -31,7 +31,7 @@ import Testing
             }
             #expect(await heard() == "Ada goes on, London")
             #expect(await heard() == "Ada ends")
-            // One that has not ended when the server does.
+            // This session has not ended when the server does.
             let bob = try await SessionClient(to: server.boundEndpoints[0])
             let running = Task { try await bob.run() }
             #expect(await heard() == " begins, ")

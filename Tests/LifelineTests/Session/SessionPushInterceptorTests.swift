@@ -8,11 +8,11 @@ import MetricsTestKit
 import Testing
 import Tracing
 
-/// What stands between a server's pushes and the loops that take them.
+/// Interceptors between a server's pushes and the loops that take them.
 @Suite(.timeLimit(.minutes(1))) struct SessionPushInterceptorTests {
     private static let news = "t.T/News"
 
-    /// A client that is connected, and its session at the server.
+    /// A connected client, and its session at the server.
     private func withScene(
         client interceptors: [any SessionClientInterceptor] = [],
         server serverInterceptors: [any SessionServerInterceptor] = [],
@@ -44,7 +44,7 @@ import Tracing
         client.pushes(Self.news, of: TestMessage.self).makeAsyncIterator()
     }
 
-    /// Does with pushes what a test says.
+    /// An interceptor of pushes that a test scripts.
     private struct AtClient: SessionClientInterceptor {
         typealias Next = @Sendable (SessionCall) async throws -> Void
         let work: @Sendable (SessionCall, Next) async throws -> Void

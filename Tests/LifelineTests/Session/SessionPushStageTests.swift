@@ -7,9 +7,9 @@ import Testing
 
 @testable import Lifeline
 
-/// Pushes whose end somebody waits for.
+/// Pushes whose outcome a caller waits for.
 @Suite(.timeLimit(.minutes(1))) struct SessionPushStageTests {
-    /// Pushes until it is processed; what it throws.
+    /// Pushes a message until it is processed. Returns the error.
     private func push(
         _ client: SessionClient,
         _ number: Int,
@@ -24,7 +24,7 @@ import Testing
 
     // MARK: A client's
 
-    @Test func whatIsProcessedAndWhatIsInDoubt() async throws {
+    @Test func processedAndInDoubt() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             var server = try await harness.accept()
@@ -40,11 +40,11 @@ import Testing
         }
     }
 
-    @Test func whatDoesNotReachTheServer() async throws {
+    @Test func pushesThatDoNotReachTheServer() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             let expiring = push(client, 1, .expiring(after: .milliseconds(5)))
-            // With the name of the method.
+            // The count includes the method's name.
             try await until { client.statistics.keptMessageCount == 2 }
             harness.clock.advance(by: .milliseconds(5))
             #expect(await expiring.value?.code == .messageExpired)
@@ -54,7 +54,7 @@ import Testing
             let newer = push(client, 3, .replaceable(key: "a"))
             #expect(await older.value?.code == .messageReplaced)
             #expect(await push(client, 4, .atMostOnce).value?.code == .messageDropped)
-            // Who does not wait for the end is not told.
+            // A caller that does not wait for the outcome gets no error.
             try await client.push("t.T/P", TestMessage(number: 5), delivery: .atMostOnce)
             let server = try await harness.accept()
             try await server.welcome()
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func whoStopsToWaitDoesNotTakeItBack() async throws {
+    @Test func cancellingTheWaitDoesNotWithdrawThePush() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             var server = try await harness.accept()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func whatIsLeftAtTheEnd() async throws {
+    @Test func pushesAtTheEndOfASession() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             let server = try await harness.accept()
@@ -105,14 +105,14 @@ import Testing
             let error = await unsent.value
             #expect(error?.code == .messageUnsent)
             #expect((error?.cause as? SessionError)?.code == .closedByPeer)
-            // Nobody knows what became of the call, nor is there a session that goes on.
+            // The outcome of the call is unknown, and the session does not continue.
             #expect(await call.value?.code == .sessionLost)
             #expect((await call.value?.cause as? SessionError)?.code == .closedByPeer)
             #expect(await push(client, 4).value?.code == .closedByPeer)
         }
     }
 
-    /// Interceptors see what is waited for, and may look at what it comes to.
+    /// Interceptors see the stage that the caller waits for, and the result.
     @Test func interceptorsSeeTheStage() async throws {
         struct Watching: SessionClientInterceptor {
             let notes: Notes<String>
@@ -138,7 +138,7 @@ import Testing
     }
 }
 
-// A server's.
+// Pushes of a server.
 extension SessionServerTests {
     @Test func aServerLearnsWhatBecomesOfAPush() async throws {
         try await withServer(echo) { server, clock in
@@ -167,7 +167,7 @@ extension SessionServerTests {
             for push in sent { #expect(await push.value?.code == .messageInDoubt) }
             let error = await unsent.value
             #expect(error?.code == .messageUnsent && (error?.cause as? SessionError)?.code == .expired)
-            // Why the session has ended.
+            // The code is the reason for which the session has ended.
             #expect(await push(5).value?.code == .expired)
         }
     }
@@ -181,7 +181,7 @@ extension SessionServerTests {
                 try await stream.send(TestMessage(number: 2), until: .processed)
             } catch {
                 late.add(error.code)
-                // Out of the task that was cancelled.
+                // A detached task is not cancelled.
                 await Task.detached {
                     do throws(SessionError) {
                         try await stream.send(TestMessage(number: 3), until: .processed)
@@ -198,7 +198,7 @@ extension SessionServerTests {
             _ = try await client.hello()
             try await client.ask("t.T/Watch")
             #expect(try await client.next().responsePart.payload == TestMessage(number: 1).serializedBytes())
-            // The second does not come before the first is processed.
+            // The second request is not sent before the first one is processed.
             try await client.ask("t.T/Echo", serial: 2)
             #expect(try await client.next().urgentResponse.serial == 2)
             try await client.acknowledgeAll()

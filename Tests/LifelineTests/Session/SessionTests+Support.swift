@@ -6,7 +6,7 @@ import TestProtos
 
 @testable import Lifeline
 
-/// The session frames in delimited bytes, which hold whole ones only.
+/// The session frames in delimited bytes, which hold only whole frames.
 func sessionFrames(in bytes: [UInt8]) throws -> [Lifeline_Session_V1_Frame] {
     struct Collector: FrameSink {
         var frames: [Lifeline_Session_V1_Frame] = []
@@ -22,14 +22,14 @@ func sessionFrames(in bytes: [UInt8]) throws -> [Lifeline_Session_V1_Frame] {
     return collector.frames
 }
 
-/// A service of methods that a test writes down.
+/// A service with the methods of a test.
 struct TestService: SessionService {
     var methods: [SessionMethod]
 
     init(_ methods: SessionMethod...) { self.methods = methods }
 }
 
-/// What several tasks note down.
+/// Collects records of several tasks.
 final class Notes<Value: Sendable>: Sendable {
     private let values = NIOLockedValueBox<[Value]>([])
 

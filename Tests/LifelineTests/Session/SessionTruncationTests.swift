@@ -6,8 +6,8 @@ import Testing
 
 @testable import Lifeline
 
-/// Connections whose streams end in order within a frame, as a proxy makes it that is killed. That is no broken rule:
-/// the session goes on, and the frame comes again.
+/// Connections that end in order within a frame, as after the kill of a proxy. This breaks no rule: the session
+/// continues, and the frame is sent again.
 @Suite(.timeLimit(.minutes(1))) struct SessionTruncationTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
@@ -23,7 +23,7 @@ import Testing
         let log = TestLog()
         try await withSessionServer(listeningOn: anyPort, services: [TestService(method)], logger: log.logger) {
             server in
-            // In the length, in the head, and before the last byte.
+            // The cut is within the length, within the head, and before the last byte.
             for length in [1, 2, 5, bytes.count - 1] {
                 let client = try await RawSessionClient.connect(to: server)
                 let welcome = try await client.hello().welcome
@@ -40,7 +40,7 @@ import Testing
         #expect(handled.count == 0)
     }
 
-    /// What cannot be taken, in contrast, would come again and again.
+    /// A malformed frame, however, would be sent again and again.
     @Test func theServerEndsTheSessionOfAMalformedFrame() async throws {
         try await withSessionServer(listeningOn: anyPort, services: [], logger: TestLog().logger) { server in
             let client = try await RawSessionClient.connect(to: server)

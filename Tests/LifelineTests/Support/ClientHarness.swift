@@ -8,7 +8,7 @@ import Metrics
 
 typealias TestClient = Client<TestMessage, TestMessage>
 
-/// A client on a scripted transport, and what a test moves: peers, time and network.
+/// A client on a scripted transport, with peers, time and network under the test's control.
 struct ClientHarness: Sendable {
     let transport = ScriptedTransport()
     let clock = ManualClock()
@@ -23,7 +23,7 @@ struct ClientHarness: Sendable {
         configure: (inout ClientConfiguration) -> Void = { _ in }
     ) {
         var configuration = ClientConfiguration()
-        // Delays that a test can foresee.
+        // Predictable delays.
         configuration.backoff.jitter = 0
         configure(&configuration)
         network = ManualNetwork(isAvailableAtFirst: hasNetwork)
@@ -44,7 +44,7 @@ struct ClientHarness: Sendable {
         )
     }
 
-    /// Runs the client and `body`, and closes it then.
+    /// Runs the client and `body`, and then closes the client.
     func run<Result>(_ body: nonisolated(nonsending) (TestClient) async throws -> Result) async throws -> Result {
         async let running: Void = client.run()
         let result = try await body(client)
@@ -54,7 +54,7 @@ struct ClientHarness: Sendable {
     }
 }
 
-/// The messages in delimited bytes, which hold whole ones only.
+/// The messages in delimited bytes, which hold only whole messages.
 func messages(in bytes: [UInt8]) throws -> [TestMessage] {
     struct Collector: FrameSink {
         var messages: [TestMessage] = []

@@ -59,19 +59,19 @@ func withTestClient<Result>(
     )
 }
 
-/// Sends back whatever comes.
+/// Sends back each message.
 @Sendable func echo(_ connection: TestConnection) async throws {
     for try await message in connection.messages { try await connection.send(message) }
 }
 
-/// One message there and one back.
+/// Sends one message, and returns the reply.
 func roundTrip(_ message: TestMessage, on connection: TestConnection) async throws -> TestMessage? {
     try await connection.send(message)
     var iterator = connection.messages.makeAsyncIterator()
     return try await iterator.next()
 }
 
-/// Returns when `count` has not changed while messages went to and fro on the same event loops a hundred times.
+/// Returns when `count` has not changed during a hundred round trips on the same event loops.
 func settle(_ count: borrowing Atomic<Int>, on other: Server) async throws {
     try await withTestConnection(to: other.boundEndpoint) { connection in
         var last = -1

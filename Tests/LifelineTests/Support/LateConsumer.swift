@@ -4,7 +4,7 @@ import LifelineTestSupport
 import Synchronization
 import Testing
 
-/// A server's handler that does not iterate until the sender stands still, and the sender.
+/// A sender, and a server's handler that does not iterate until the sender is blocked.
 final class LateConsumer: Sendable {
     private let message: TestMessage
     private let count: Int
@@ -14,8 +14,8 @@ final class LateConsumer: Sendable {
     private let received = Atomic(0)
 
     /// - Parameters:
-    ///   - message: what is sent `count` times.
-    ///   - mostThatCanBeHeld: how many bytes the queues and the kernel may take before anybody iterates.
+    ///   - message: the message that is sent `count` times.
+    ///   - mostThatCanBeHeld: how many bytes the queues and the kernel may hold before the handler iterates.
     init(message: TestMessage, count: Int, mostThatCanBeHeld: Int) {
         self.message = message
         self.count = count
@@ -31,7 +31,7 @@ final class LateConsumer: Sendable {
         done.signal()
     }
 
-    /// Sends everything, and checks that it is held up until the handler iterates.
+    /// Sends everything, and checks that sending is blocked until the handler iterates.
     func checkSender(_ connection: TestConnection) async throws {
         try await withTestServer(handler: echo) { other in
             let accepted = Atomic(0)

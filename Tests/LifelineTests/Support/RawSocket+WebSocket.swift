@@ -3,7 +3,7 @@ import LifelineTestSupport
 @testable import LifelineCore
 
 extension RawSocket {
-    /// Reads a head to its end.
+    /// Reads a complete head.
     func readHead() async throws -> String {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
@@ -14,7 +14,7 @@ extension RawSocket {
         return String(decoding: head, as: UTF8.self)
     }
 
-    /// Reads a client's request, and opens its WebSocket; `early` goes out with the answer.
+    /// Reads a client's request, and opens its WebSocket. `early` is sent with the answer.
     func answerHandshake(early: [UInt8] = []) async throws {
         let head = try await readHead()
         let field = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("sec-websocket-key: ") }

@@ -13,7 +13,7 @@ extension TLSScene {
         try await withConfiguredServer(log: log, { _ in }, handler: handler, body)
     }
 
-    /// A server of this scene that a test changes.
+    /// A server of this scene, with a configuration that a test changes.
     func withConfiguredServer<Result>(
         log: TestLog = TestLog(),
         _ configure: (inout ServerConfiguration) throws -> Void,
@@ -42,7 +42,7 @@ extension TLSScene {
         return try await withTestConnection(to: endpoint, configuration: configuration, body)
     }
 
-    /// Why a client of this scene cannot connect, or cannot talk.
+    /// Returns the error with which a client of this scene fails to connect or to exchange a message.
     func refusal(
         of endpoint: Endpoint,
         configure: (inout ConnectionConfiguration) throws -> Void = { _ in }
@@ -56,11 +56,11 @@ extension TLSScene {
 }
 
 extension Endpoint {
-    /// Where a raw listener listens, for TLS.
+    /// The TLS endpoint of a raw listener.
     static func tls(_ listener: RawSocket) -> Endpoint { .tls(host: "127.0.0.1", port: UInt16(listener.port)) }
 }
 
-/// Stands between a client and a server and passes their bytes on, as slowly and as long as a test wants.
+/// Passes bytes on between a client and a server, as slowly and as long as a test wants.
 struct Relay: Sendable {
     let listener: RawSocket
     private let server: Endpoint
@@ -68,9 +68,8 @@ struct Relay: Sendable {
     private let isProxy: Bool
 
     /// - Parameters:
-    ///   - chunk: how many bytes it passes on at once, at most.
-    ///   - isProxy: whether it is asked to connect, as an HTTP proxy is. It connects to `server`, whatever is asked
-    ///     for.
+    ///   - chunk: the largest number of bytes that it passes on at once.
+    ///   - isProxy: whether it expects a request to connect, as an HTTP proxy does. It always connects to `server`.
     init(to server: Endpoint, chunk: Int = 64 << 10, isProxy: Bool = false) async throws {
         listener = try await RawSocket.listen()
         self.server = server
@@ -80,7 +79,7 @@ struct Relay: Sendable {
 
     var endpoint: Endpoint { .tls(listener) }
 
-    /// Passes one connection's bytes on until both ends have ended, or `body` has returned, which gets both sockets.
+    /// Passes one connection's bytes on until both ends have ended, or until `body`, which gets both sockets, returns.
     func run<Result: Sendable>(
         _ body: @escaping @Sendable (_ client: RawSocket, _ server: RawSocket) async throws -> Result
     ) async throws -> Result {

@@ -12,7 +12,7 @@ import Testing
 
     init() throws { root = try .authority() }
 
-    /// The code that a chain is refused with; nil when it is accepted.
+    /// The code of the refusal of a chain; nil if it is accepted.
     private func verify(
         _ chain: [TestCertificate],
         as host: String = "localhost",
@@ -64,7 +64,7 @@ import Testing
         #expect(error?.message.contains("CN=Somebody else") == true)
     }
 
-    /// The name of a root is nothing that one can trust.
+    /// The name of a root proves nothing.
     @Test func aRootOfTheSameNameIsNotTheRoot() async throws {
         let error = try await verify([.localhost(issuedBy: .authority())])
         #expect(error?.code == .certificateUntrusted)
@@ -87,7 +87,7 @@ import Testing
         #expect(try await verify([])?.code == .tlsRejected)
     }
 
-    /// Twelve authorities that all vouch for each other make a billion chains, none of which leads to the root.
+    /// Twelve authorities that all sign each other make a billion chains, none of which leads to the root.
     @Test func aMazeOfAuthoritiesIsLeft() async throws {
         let authorities = try (0..<12).map { try TestCertificate.authority("Authority \($0)") }
         var maze: [TestCertificate] = []
@@ -100,7 +100,7 @@ import Testing
         #expect(error?.code == .certificateUntrusted)
     }
 
-    @Test func whatAPeerWroteDoesNotBreakLogs() async throws {
+    @Test func textOfAPeerDoesNotBreakLogs() async throws {
         let leaf = try TestCertificate.localhost(issuedBy: nil) {
             $0.commonName = "evil\nnew line\u{1B}[2J" + String(repeating: "x", count: 5000)
         }
@@ -109,9 +109,9 @@ import Testing
         #expect(message.utf8.count < 2000)
     }
 
-    // MARK: What is said of others
+    // MARK: Refusals
 
-    /// The library has no chain then that it could show.
+    /// The library then has no chain to report.
     @Test func anExtensionThatNobodyKnowsIsNamed() async throws {
         let leaf = try TestCertificate.localhost(issuedBy: root) { $0.hasUnknownExtension = true }
         let authority = try TestCertificate.authority("Authority", issuedBy: root) { $0.hasUnknownExtension = true }
@@ -121,11 +121,11 @@ import Testing
             #expect(error?.code == .certificateUntrusted)
             #expect(error?.message.contains("the extension 1.3.6.1.4.1.99999.7 of \"\(name)\" is critical") == true)
         }
-        // Not looked for among as many as a peer may send: each look checks a signature.
+        // The search does not cover all certificates that a peer may send, because each step checks a signature.
         let many = Array(repeating: try TestCertificate.authority("Authority"), count: 5)
         let late = try await verify([below] + many + [authority])
         #expect(late?.message.contains("the extension") == false)
-        // It vouches for nobody here.
+        // It signs no certificate here.
         #expect(try await verify([.localhost(issuedBy: root), authority]) == nil)
         let stranger = try TestCertificate.localhost(issuedBy: .authority("Somebody else"))
         let error = try await verify([stranger, authority])
@@ -145,7 +145,7 @@ import Testing
         #expect(try await verify([authority], trusting: [authority]) == nil)
     }
 
-    /// Only a signature says so.
+    /// Only a signature proves this.
     @Test func theNameOfTheIssuerMakesNothingSelfSigned() async throws {
         let issuer = try TestCertificate.authority("leaf")
         let error = try await verify([.localhost(issuedBy: issuer)])
@@ -185,7 +185,7 @@ import Testing
         #expect(error?.message.contains("certificate \"CN=Old authority\"") == true)
     }
 
-    /// Whether its time is over matters only when somebody vouches for it.
+    /// Whether a certificate has expired matters only if it is trusted.
     @Test func anExpiredStrangerIsAStranger() async throws {
         let leaf = try TestCertificate.localhost(issuedBy: nil) { $0.notAfter = Date(timeIntervalSinceNow: -60) }
         #expect(try await verify([leaf])?.code == .certificateUntrusted)
@@ -198,13 +198,13 @@ import Testing
         ("a.wild.example", true), ("a.wild.example.", true), ("wild.example", false), ("a.b.wild.example", false),
         ("127.0.0.1", true), ("127.0.0.2", false), ("::1", true), ("0:0:0:0:0:0:0:1", true), ("::1%lo", true),
         ("::2", false), ("1.2.3.4", false), ("leaf", false), ("", false), ("A.WILD.example", true),
-        // What RFC 6125 allowed, and RFC 9525 does not.
+        // Names that RFC 6125 allowed and RFC 9525 does not.
         ("abc.partial.example", false), ("abc.suffix.example", false), ("single", false), ("any.tld", false),
         ("tld", false), ("a.b.inner.example", false), ("*.wild.example", false), (".wild.example", false),
         ("dotted.example", false), ("a b.wild.example", false),
     ]) func isMadeOutTo(host: String, isAccepted: Bool) async throws {
         let leaf = try TestCertificate.localhost(issuedBy: root) {
-            // An address that stands there as a name is a name.
+            // An address in a name field is a name.
             $0.names += ["*.wild.example", "1.2.3.4", "a*.partial.example", "*c.suffix.example", "*", "*.tld"]
             $0.names += ["a.*.inner.example", "dotted.example."]
         }
@@ -228,7 +228,7 @@ import Testing
             #expect(error?.message.contains("no alternative names (SAN)") == true, "\(error?.message ?? "")")
             #expect(error?.message.contains("Have it issued again") == true)
         }
-        // The constraint is one.
+        // The constraint is an address.
         let inside = try TestCertificate(issuedBy: constrained) { $0.names = ["a.allowed.example"] }
         #expect(try await verify([inside, constrained], as: "a.allowed.example") == nil)
         let outside = try TestCertificate.localhost(issuedBy: constrained)
@@ -287,7 +287,7 @@ import Testing
             #expect(try await verify([leaf, authority], pins: [other.publicKeyPin, pinned.publicKeyPin]) == nil)
             #expect(try await verify([leaf, authority], pins: [pinned.fingerprint]) == nil)
         }
-        // What is sent along and vouches for nothing does not count.
+        // An additional certificate that signs nothing does not count.
         let error = try await verify([leaf, authority, other], pins: [other.publicKeyPin])
         #expect(error?.code == .certificatePinMismatch)
         #expect(error?.message.contains(leaf.publicKeyPin) == true, "what to pin, if it is to be trusted")
@@ -318,7 +318,7 @@ import Testing
         #expect(try await verify([leaf], pins: [leaf.publicKeyPin]) == nil)
         #expect(try await verify([leaf], pins: [leaf.fingerprint]) == nil)
         #expect(try await verify([leaf], pins: [other.publicKeyPin])?.code == .certificatePinMismatch)
-        // It is the first one's key that the peer has proved to have.
+        // The peer has proved that it has the key of the first certificate.
         #expect(try await verify([other, leaf], pins: [leaf.publicKeyPin])?.code == .certificatePinMismatch)
         let error = await #expect(throws: ConnectionError.self) { try await verify([leaf], pins: []) }
         #expect(error?.code == .invalidConfiguration)

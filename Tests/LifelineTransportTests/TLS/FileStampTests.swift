@@ -5,7 +5,7 @@ import Testing
 @testable import LifelineTransport
 
 @Suite struct FileStampTests {
-    /// Their times may be the same: the kernel's clock ticks some hundred times a second.
+    /// Their times may be the same: the kernel's clock ticks a few hundred times a second.
     @Test func filesWrittenAtOnceAreToldApart() async throws {
         try await withTemporaryPath { first in
             try await withTemporaryPath { second in
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotThereHasNone() async throws {
+    @Test func missingFilesHaveNoStamp() async throws {
         try await withTemporaryPath { path in
             #expect(FileStamp(path) == nil)
         }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LifelineTransport
 
-/// When files are loaded again, by the certificate that the next connection gets.
+/// Files are loaded again: the certificate of the next connection shows it.
 @Suite(.timeLimit(.minutes(1))) struct ServerCertificatesTests {
     private let root: TestCertificate
     private let log = TestLog()
@@ -40,7 +40,7 @@ import Testing
         return try? certificate.toDERBytes()
     }
 
-    @Test func whatHasChangedIsLoaded() async throws {
+    @Test func changedFilesAreLoaded() async throws {
         let (first, second) = (
             try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
         )
@@ -58,13 +58,13 @@ import Testing
         }
     }
 
-    @Test func whatIsBrokenIsNotLoaded() async throws {
+    @Test func brokenFilesAreNotLoaded() async throws {
         let (first, second) = (
             try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
         )
         try await withFiles(of: first) { identity, replace in
             let certificates = try ServerCertificates(TLSServerConfiguration(identity: identity), logger: log.logger)
-            // The key is still the other one's.
+            // The key still belongs to the other certificate.
             try replace(second, nil)
             certificates.reloadIfChanged()
             certificates.reloadIfChanged()
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// As certbot and Kubernetes replace them.
+    /// The files are replaced as by certbot and Kubernetes.
     @Test func linksThatLeadElsewhereAreFollowed() async throws {
         let (first, second) = (
             try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// The look that a connection asks for is taken in the background, once a second at most.
+    /// The check that a connection requests is made in the background, at most once a second.
     @Test func connectionsHaveTheFilesLookedAt() async throws {
         let (first, second) = (
             try TestCertificate.localhost(issuedBy: root), try TestCertificate.localhost(issuedBy: root)
@@ -167,7 +167,7 @@ import Testing
             try FileManager.default.removeItem(atPath: path)
             try #require(mkfifo(path, 0o600) == 0)
             async let slow: Void = certificates.reload()
-            // Opened for writing as soon as somebody reads.
+            // The file opens for writing as soon as a reader has it open.
             var writer: Int32 = -1
             while writer < 0 {
                 writer = open(path, O_WRONLY | O_NONBLOCK)
@@ -179,7 +179,7 @@ import Testing
                 try await certificates.reload()
                 isDone.withLockedValue { $0 = true }
             }()
-            // It must wait for the first one. This is time enough for one that does not.
+            // It has to wait for the first one. One that did not wait would have finished in this time.
             for _ in 0..<20_000 where !isDone.withLockedValue({ $0 }) { await Task.yield() }
             let pem = try old.pem
             #expect(write(writer, pem, pem.count) == pem.count)
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    // MARK: What cannot be used
+    // MARK: Unusable files
 
     /// NIOSSL would end the process.
     @Test(arguments: [

@@ -9,9 +9,9 @@ import Testing
 
 @testable import LifelineTransport
 
-/// What the handler around NIOSSL's does while the two sides shake hands.
+/// The handler around NIOSSL's during the handshake.
 @Suite struct TLSHandlerTests {
-    /// A client's bytes, which the server's channel gets when it asks for them, as from a socket.
+    /// A client's bytes. The server's channel gets them when it reads, as from a socket.
     private final class Socket: ChannelDuplexHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundIn = ByteBuffer
@@ -30,7 +30,7 @@ import Testing
                 isAskedFor = false
                 channel.pipeline.fireChannelRead(bytes)
                 channel.pipeline.fireChannelReadComplete()
-                // As a channel does that reads by itself.
+                // As in a channel that reads by itself.
                 channel.pipeline.read()
             }
         }
@@ -43,7 +43,7 @@ import Testing
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { count += unwrapInboundIn(data).readableBytes }
     }
 
-    /// A server that holds the verification of a client, and the client.
+    /// A server that delays the verification of a client, and the client.
     private struct Scene {
         let server = EmbeddedChannel()
         let client = EmbeddedChannel()
@@ -85,7 +85,7 @@ import Testing
             try client.connect(to: address).wait()
         }
 
-        /// Carries bytes to and fro until there are no more that anybody wants.
+        /// Carries bytes in both directions until neither side has or wants more.
         func pump() throws {
             var isMoving = true
             while isMoving {
@@ -112,7 +112,7 @@ import Testing
 
     private static let flood = 1 << 20
 
-    /// What it sends meanwhile would have to be kept, and nobody knows whose it is.
+    /// Its bytes would have to be kept meanwhile, although the client is not verified.
     @Test func aPeerThatIsVerifiedIsNotRead() throws {
         let scene = try Scene(version: .tlsv13)
         scene.client.writeAndFlush(ByteBuffer(repeating: 7, count: Self.flood), promise: nil)
@@ -130,7 +130,7 @@ import Testing
         let scene = try Scene(version: .tlsv12)
         scene.client.writeAndFlush(ByteBuffer(repeating: 7, count: Self.flood), promise: nil)
         try scene.pump()
-        // What anybody may send before it has proved that it has the key.
+        // The bytes that a client may send before it has proved that it has the key.
         let rest = scene.socket.waiting.readableBytes
         scene.socket.waiting.writeRepeatingByte(0, count: Self.flood)
         try scene.pump()
@@ -160,7 +160,7 @@ import Testing
 
     // MARK: Failures
 
-    /// Only a reset and an end are the peer's.
+    /// Only a reset and an end come from the peer.
     @Test(
         arguments: [
             (ETIMEDOUT, "broke before", .peerUnresponsive), (EHOSTUNREACH, "broke before", .peerUnresponsive),

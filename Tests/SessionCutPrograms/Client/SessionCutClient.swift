@@ -4,8 +4,8 @@ import Lifeline
 import LifelineProtos
 import SessionCutSupport
 
-/// The client whose connections are cut. It sends and asks for all messages at once, and writes down those that it
-/// processes. It says what becomes of its session, and when everything was processed on both sides.
+/// The client whose connections are cut. It sends and requests all messages at once, and records those that it
+/// processes. It reports changes of its session, and when both sides have processed everything.
 ///
 /// Commands: see `CutPace`. It ends with its input.
 @main struct SessionCutClient: AsyncParsableCommand {
@@ -14,7 +14,7 @@ import SessionCutSupport
     @OptionGroup var traffic: CutTraffic
     @Option(help: "The endpoint to connect to.") var to: String
 
-    /// Calls that are made side by side.
+    /// The number of concurrent calls.
     private static let callerCount = 8
 
     func run() async throws {
@@ -41,7 +41,7 @@ import SessionCutSupport
             logger: CutTraffic.logger("client")
         ) { client in
             try await withThrowingTaskGroup { group in
-                // Before the first one can come.
+                // Before the first message can arrive.
                 let pushes = [CutFlow.news, .alerts].map { ($0, client.pushes($0.method, of: Message.self)) }
                 let (completed, completions) = AsyncStream.makeStream(of: CutFlow.self)
                 for (flow, pushes) in pushes {
@@ -50,7 +50,7 @@ import SessionCutSupport
                 group.addTask { await SessionCutClient.watch(client) }
                 try await exchange(client, record, pace)
                 for await _ in completed.prefix(pushes.count) {}
-                // Pushes that come twice are read, too: until here.
+                // Pushes that arrive twice are read, too, until here.
                 await client.close()
                 try await group.waitForAll()
             }
@@ -63,12 +63,12 @@ import SessionCutSupport
         configuration.client.backoff.initialDelay = .milliseconds(1)
         configuration.client.backoff.cap = .milliseconds(20)
         configuration.client.backoff.maximumAttempts = nil
-        // Whoever waits for this program ends it when nothing moves any more.
+        // The parent process ends this program when there is no more progress.
         configuration.closeTimeout = .seconds(3600)
         return configuration
     }
 
-    /// All that ends by itself.
+    /// All flows that end by themselves.
     private func exchange(_ client: SessionClient, _ record: CutRecord, _ pace: CutPace) async throws {
         _ = try await client.call(CutFlow.begin, Message(), returning: Message.self, timeout: nil)
         try await withThrowingTaskGroup { group in
@@ -110,7 +110,7 @@ import SessionCutSupport
         }
     }
 
-    /// Sends a stream, of which the server replies with the count.
+    /// Sends a stream. The server replies with the count.
     private func upload(_ client: SessionClient, _ pace: CutPace) async throws {
         let reply = try await client.clientStream(
             CutFlow.upload.method,
@@ -124,7 +124,7 @@ import SessionCutSupport
         }
     }
 
-    /// Sends a stream, and takes another one meanwhile.
+    /// Sends a stream, and receives another one meanwhile.
     private func discuss(_ client: SessionClient, _ record: CutRecord, _ pace: CutPace) async throws {
         try await client.bothWays(
             CutFlow.questions.method,

@@ -1,27 +1,27 @@
 import FaultSupport
 import SessionCutSupport
 
-/// What came of a run.
+/// The result of a run.
 struct CutReport {
     let messageCount: Int
     var cutCounts: [RelayCut: Int] = [:]
     var connectionCount = 0
-    /// From when the client was started to when everything was processed.
+    /// The time from the start of the client until everything was processed.
     var duration = Duration.zero
     var tally: CutTally?
-    /// What else went wrong.
+    /// Other failures.
     var problems: [String] = []
 
     init(messageCount: Int) {
         self.messageCount = messageCount
     }
 
-    /// Adds what the client said of its session, and the relay of connections.
+    /// Adds the client's events about its session, and the relay's about connections.
     mutating func add(client events: [FaultEvent], relay relayEvents: [FaultEvent]) {
         connectionCount = relayEvents.count { $0.event == .accepted }
         let begun = events.count { $0.event == .opened && $0.reason != nil }
         if begun != 1 { problems.append("There were \(begun) sessions.") }
-        // So many bytes pass only when the client has its session, and behind the last cut there is another connection.
+        // This many bytes pass only when the client has its session, and another connection follows the last cut.
         let isCutOpen = relayEvents.contains { $0.event == .cut && $0.count ?? 0 > CutReport.openingByteCount }
         if isCutOpen, !events.contains(where: { $0.event == .opened && $0.reason == nil }) {
             problems.append("No session went on after a cut.")
@@ -34,7 +34,7 @@ struct CutReport {
         }
     }
 
-    /// What was wrong; empty: nothing.
+    /// The failures; empty if there are none.
     var findings: [String] {
         problems + (tally?.findings ?? ["The records could not be compared."])
     }
@@ -49,7 +49,7 @@ struct CutReport {
             + "in \(duration.components.seconds) s: \(result.joined(separator: ", "))"
     }
 
-    /// More than a hello and a welcome have together, which is about 150.
+    /// More than the size of a hello and a welcome together, which is about 150.
     static let openingByteCount = 300
 
     private var cutCount: Int { cutCounts.values.reduce(0, +) }

@@ -9,13 +9,13 @@ struct CutRun {
     let cutCount: Int
     let seed: UInt64
     let spoil: Spoil?
-    /// Where the records are.
+    /// The folder of the records.
     let folder: URL
 
-    /// After which time without anything processed it is given up: far longer than any silence, also on a busy machine.
+    /// The time without progress after which the run is given up: far longer than any silence, even on a busy machine.
     private static let patience = Duration.seconds(60)
 
-    /// The records say what became of messages; this, what else happened.
+    /// The records contain the messages; this contains the other events.
     func run() async throws -> CutReport {
         var report = CutReport(messageCount: messageCount)
         let server = try LineProgram(
@@ -43,7 +43,7 @@ struct CutRun {
             report.duration = .now - began
             report.problems.append("\(error)")
             for program in [client, server, relay.program] {
-                // One that has ended already is no other fault.
+                // If a program has already ended, that is reported elsewhere.
                 try? program.signal(SIGKILL)
                 try await program.waitForEnd()
             }
@@ -51,7 +51,7 @@ struct CutRun {
         report.add(client: client.events, relay: relay.events)
         try write(client.events, as: "client")
         try write(relay.events, as: "relay")
-        // A program that has failed early has none.
+        // A program that failed early has no record.
         if let server = try? CutRecord.entries(at: record("server")),
             let client = try? CutRecord.entries(at: record("client"))
         {
@@ -60,15 +60,15 @@ struct CutRun {
         return report
     }
 
-    /// Cuts one connection after the other, and has the messages last as long as that.
+    /// Cuts one connection after the other, and paces the messages so that they last as long as that.
     private func cut(_ relay: RelayProcess, _ senders: [LineProgram], _ report: inout CutReport) async throws {
         var random = SeededGenerator(seed: seed)
         var progress = Progress(self)
-        // Of what becomes due with each cut, so that it will be there.
+        // A part of the messages that become due with each cut, so that they exist.
         let share = messageCount * CutFlow.meanByteCount / (cutCount + 1)
         for number in 0..<cutCount {
             let cut = RelayCut.random(using: &random)
-            // Some are cut while they open.
+            // Some connections are cut while they open.
             let longest = Int.random(in: 0..<10, using: &random) == 0 ? CutReport.openingByteCount : share
             let bytes = Int.random(in: 1...max(longest, 1), using: &random)
             try relay.program.tell("cut \(cut.rawValue) \(bytes)")
@@ -78,7 +78,7 @@ struct CutRun {
                     throw FaultFailure("A program has ended before cut \(number + 1) of \(cutCount).")
                 }
                 try check(&progress, relay)
-                // What is sent now are heartbeats alone, perhaps.
+                // Perhaps only heartbeats are sent now.
                 try relay.program.tell("now")
             }
             if cut == .kill { try await relay.restart() }
@@ -113,7 +113,7 @@ struct CutRun {
         ["--messages", "\(messageCount)", "--record", record(name)]
     }
 
-    /// What a program has said, for who looks for a fault.
+    /// The events of a program, for debugging.
     private func write(_ events: [FaultEvent], as name: String) throws {
         let lines = events.map { $0.line + "\n" }.joined()
         try Data(lines.utf8).write(to: folder.appending(path: "\(name).events"))
@@ -122,7 +122,7 @@ struct CutRun {
     fileprivate func record(_ name: String) -> String { folder.appending(path: "\(name).record").path }
 }
 
-/// How far the records are.
+/// The progress of the records.
 private struct Progress {
     let wholeCount: Int
     private(set) var doneCount = 0
@@ -146,7 +146,7 @@ private struct Progress {
 }
 
 extension LineProgram {
-    /// It is done, or has failed.
+    /// The client is done, or has failed.
     fileprivate var hasFinished: Bool { isSilent || events.contains { $0.hasFinishedClient } }
 }
 

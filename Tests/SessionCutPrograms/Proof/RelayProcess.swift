@@ -2,7 +2,7 @@ import FaultSupport
 import Foundation
 import LifelineTestSupport
 
-/// The relay's process, which is killed now and then, and comes back where it was.
+/// The relay's process, which is killed from time to time, and restarted on the same port.
 final class RelayProcess {
     private(set) var program: LineProgram
     let port: Int
@@ -11,7 +11,7 @@ final class RelayProcess {
 
     var endpoint: String { "tcp://127.0.0.1:\(port)" }
 
-    /// What it has said in all its lives.
+    /// The events of all its processes.
     var events: [FaultEvent] { earlierEvents + program.events }
 
     private init(_ program: LineProgram, port: Int, serverPort: String) {
@@ -24,8 +24,8 @@ final class RelayProcess {
         let listening = try await server.next("that it listens") { $0.event == .listening }
         let serverPort = listening.endpoint?.split(separator: ":").last.map(String.init) ?? ""
         for _ in 0..<20 {
-            // Below those that the system gives to clients (ip_local_port_range): one that connects while the relay is
-            // away could get the relay's own port, and be connected to itself.
+            // Below the ports that the system gives to clients (ip_local_port_range). A client that connects while the
+            // relay is away could get the relay's port, and connect to itself.
             let port = Int.random(in: TestPort.forOtherProcesses)
             let program = try LineProgram(product: "SessionCutRelay", arguments(port, serverPort))
             if await program.says(within: .seconds(30), where: { $0.event == .listening }) {
@@ -35,7 +35,7 @@ final class RelayProcess {
         throw FaultFailure("The relay cannot listen on any of 20 ports.")
     }
 
-    /// Kills it, with all that it holds, and starts it again.
+    /// Kills it, with all bytes that it holds, and starts it again.
     func restart() async throws {
         try program.signal(SIGKILL)
         try await program.waitForEnd()

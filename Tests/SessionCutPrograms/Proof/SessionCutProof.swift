@@ -3,7 +3,7 @@ import FaultSupport
 import Foundation
 import SessionCutSupport
 
-/// Has a client and a server talk through a relay that cuts their connections, and compares their records.
+/// Runs a client and a server with a relay that cuts their connections, and compares their records.
 @main struct SessionCutProof: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/session-cuts",

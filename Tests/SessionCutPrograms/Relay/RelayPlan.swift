@@ -2,7 +2,7 @@ import LifelineTestSupport
 import SessionCutSupport
 import Synchronization
 
-/// What becomes of the next connections.
+/// The plan for the next connections.
 final class RelayPlan: Sendable {
     private typealias Cut = CuttingRelay.Cut
 
@@ -14,7 +14,7 @@ final class RelayPlan: Sendable {
 
     private let state = Mutex(State())
 
-    /// The next cut; nil when there are no more. Waits until that is known.
+    /// The next cut; nil if there are no more. Waits until this is known.
     func next() async -> CuttingRelay.Cut? {
         await withCheckedContinuation { continuation in
             let cut = state.withLock { state -> Cut?? in

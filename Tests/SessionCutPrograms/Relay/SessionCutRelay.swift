@@ -3,11 +3,11 @@ import FaultSupport
 import LifelineTestSupport
 import SessionCutSupport
 
-/// The relay between client and server, which cuts their connections as it is told.
+/// The relay between client and server, which cuts their connections on command.
 ///
-/// Commands: `cut HOW BYTES` is for the next connection: HOW is a `RelayCut`, and BYTES after how many bytes of both
-/// directions together; `now` has that come with the next byte. `pass` lets everything through from now on. Connections
-/// wait until they know what becomes of them. It ends with its input.
+/// Commands: `cut HOW BYTES` is for the next connection: HOW is a `RelayCut`, and BYTES the number of bytes in both
+/// directions together before the cut; `now` moves the cut to the next byte. `pass` passes everything from now on.
+/// Connections wait until their plan is known. It ends with its input.
 @main struct SessionCutRelay: AsyncParsableCommand {
     @Option(help: "The port to listen on.") var on: Int
     @Option(help: "The server's port.") var to: Int

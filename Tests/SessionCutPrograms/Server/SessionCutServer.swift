@@ -4,7 +4,7 @@ import Lifeline
 import LifelineProtos
 import SessionCutSupport
 
-/// The server whose connections are cut. It says where it listens, and writes down what its handlers process.
+/// The server whose connections are cut. It reports its endpoint, and records the messages that its handlers process.
 ///
 /// Commands: see `CutPace`. It shuts down in order at the end of its input.
 @main struct SessionCutServer: AsyncParsableCommand {
@@ -44,7 +44,7 @@ import SessionCutSupport
     private var configuration: SessionServerConfiguration {
         var configuration = SessionServerConfiguration()
         configuration.server.connection.heartbeat = CutTraffic.heartbeat
-        // A hello that was cut short must not be waited for long: its connection is one of the relay's as well.
+        // The server must not wait long for a truncated hello, because its connection also occupies the relay.
         configuration.helloTimeout = .seconds(2)
         return configuration
     }

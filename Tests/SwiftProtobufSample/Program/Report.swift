@@ -1,7 +1,7 @@
 import Foundation
 import SwiftProtobuf
 
-/// What the program prints, and whether all was as it should be.
+/// The program's output, and whether all checks passed.
 struct Report: Sendable {
     private(set) var lines: [String] = []
     private(set) var checkCount = 0

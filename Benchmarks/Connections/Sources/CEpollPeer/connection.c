@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The default limit of Lifeline's, too.
+// Also Lifeline's default limit.
 static const size_t maximum_frame_size = 4 << 20;
 
 // Buffers that a connection gave back and the next one takes: two are enough for a thread that serves one at a time.
@@ -83,7 +83,7 @@ enum frame_state connection_next_frame(struct connection *connection, const uint
     }
     if (length > maximum_frame_size) return FRAME_MALFORMED;
     if ((size_t)(end - next) < length) {
-        // The rest comes in few reads then.
+        // Then the rest arrives in a few reads.
         size_t read = (size_t)(next - received->bytes) - received->start;
         reserve(received, length + read - (received->end - received->start));
         return FRAME_INCOMPLETE;

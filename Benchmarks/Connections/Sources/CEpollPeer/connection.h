@@ -1,4 +1,4 @@
-// One connection of either side: its socket, what has come in part, and what is not written yet.
+// One connection of either side: its socket, the bytes of incomplete frames, and the unwritten bytes.
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// As much as is collected before it is written, and as is read at once; half of it is free at each read.
+// The number of bytes collected before a write, and the size of a read; half of it is free at each read.
 enum { transfer_size = 256 << 10 };
 
-// Bytes from `start` to `end` are there; behind them is room up to `capacity`.
+// The bytes are from `start` to `end`; after them is room up to `capacity`.
 struct byte_buffer {
     uint8_t *bytes;
     size_t capacity, start, end;
@@ -19,14 +19,14 @@ struct byte_buffer {
 
 struct connection {
     int descriptor;
-    // The kernel takes no more for now.
+    // The kernel accepts no more for now.
     bool is_blocked;
     struct byte_buffer received, unsent;
-    // Frames that a client has yet to append: what waits to be sent is bounded.
+    // The number of frames that a client has still to append: the waiting bytes are bounded.
     size_t owed;
 };
 
-// Ends the process where there is no memory left.
+// Ends the process if there is no memory left.
 static inline void *checked(void *memory) {
     if (memory) return memory;
     perror("No memory");
@@ -43,7 +43,7 @@ enum frame_state connection_next_frame(struct connection *connection, const uint
 // Reads once. False with errno when the connection is over: 0 when the peer has ended it.
 bool connection_receive(struct connection *connection);
 
-// Writes what the kernel takes. False with errno when the connection is over.
+// Writes as much as the kernel accepts. False with errno when the connection is over.
 bool connection_flush(struct connection *connection);
 
 // Gives buffers back that are empty. An idle connection has none.

@@ -13,14 +13,14 @@
 #include "connection.h"
 #include "epoll_peer.h"
 
-// So many round trips are kept at most.
+// The largest number of round trips that are kept.
 static const size_t maximum_trip_count = 1 << 20;
 
 struct epoll_client {
     int epoll;
     size_t count;
     struct connection *connections;
-    // How many frames have come.
+    // The number of received frames.
     uint64_t received;
 };
 
@@ -68,7 +68,7 @@ void epoll_client_close(struct epoll_client *client) {
 
 // MARK: Events
 
-// Writes what it can, and says whether to be woken when there is room for the rest.
+// Writes as much as possible, and sets whether to be woken when there is room for the rest.
 static bool flush(struct epoll_client *client, struct connection *connection) {
     bool was_blocked = connection->is_blocked;
     if (!connection_flush(connection)) return false;
@@ -77,8 +77,8 @@ static bool flush(struct epoll_client *client, struct connection *connection) {
     return epoll_ctl(client->epoll, EPOLL_CTL_MOD, connection->descriptor, &event) == 0;
 }
 
-// Counts the frames that have come. All must have the size of what was sent, and one in 64 its bytes: too few to be
-// seen in times.
+// Counts the received frames. All must have the size of the sent ones, and one in 64 is compared, too few to affect the
+// times.
 static bool receive(struct epoll_client *client, struct connection *connection, const uint8_t *sent, size_t sent_size,
                     size_t *frames) {
     if (!connection_receive(connection)) {
@@ -101,17 +101,17 @@ static bool receive(struct epoll_client *client, struct connection *connection, 
     return state != FRAME_MALFORMED;
 }
 
-// Waits for the one connection in use until it has room, or has something to read.
+// Waits until the only connection in use has room, or something to read.
 static bool wait(struct epoll_client *client) {
     struct epoll_event event;
     return epoll_wait(client->epoll, &event, 1, -1) >= 0 || errno == EINTR;
 }
 
 static bool is_over(struct epoll_limit limit, uint64_t begin, uint64_t sent) {
-    // At least one is sent: else there is nothing to divide by.
+    // At least one is sent, because the count is a divisor.
     if (sent == 0) return false;
     if (limit.messages && sent >= limit.messages) return true;
-    // The clock is not looked at for every message.
+    // The clock is not read for every message.
     return limit.nanoseconds && sent % 64 == 0 && now() - begin >= limit.nanoseconds;
 }
 
@@ -146,11 +146,11 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-// Appends what is owed, and writes it, so much at a time.
+// Appends the due frames, and writes them in portions.
 static bool send_owed(struct epoll_client *client, struct connection *connection, const uint8_t *payload, size_t size) {
     struct byte_buffer *unsent = &connection->unsent;
     do {
-        // Nothing is appended behind what waits: it would be moved.
+        // Nothing is appended behind waiting bytes, because they would be moved.
         if (unsent->start == unsent->end) {
             for (size_t pending = 0; connection->owed && pending < transfer_size; connection->owed--) {
                 connection_append_frame(connection, payload, size);
@@ -164,7 +164,7 @@ static bool send_owed(struct epoll_client *client, struct connection *connection
 
 bool epoll_client_echo(struct epoll_client *client, const uint8_t *payload, size_t size, size_t in_flight,
                        struct epoll_limit limit, struct epoll_outcome *outcome) {
-    // Round trips are one after the other where only one message is on its way.
+    // With only one message on its way, round trips follow each other.
     bool is_timed = client->count == 1 && in_flight == 1;
     uint64_t *trips = is_timed ? checked(malloc(maximum_trip_count * sizeof *trips)) : NULL;
     size_t trip_count = 0, outstanding = 0;

@@ -21,7 +21,7 @@ int epoll_server_listen(uint16_t *port) {
     return listener;
 }
 
-// Accepts all that wait. False with errno when accepting fails.
+// Accepts all waiting connections. False with errno when accepting fails.
 static bool accept_connections(int listener, int epoll) {
     for (;;) {
         int descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -36,9 +36,9 @@ static bool accept_connections(int listener, int epoll) {
     }
 }
 
-// Takes all frames that have come. False when the connection is over.
+// Takes all received frames. False when the connection is over.
 static bool serve(struct connection *connection, bool echoes) {
-    // Frames that came while the kernel took nothing have been answered already: only a part can be left.
+    // Frames that arrived while the kernel accepted nothing have already been answered: only a part can be left.
     if (!connection_receive(connection)) return false;
     const uint8_t *payload;
     size_t size;
@@ -49,7 +49,7 @@ static bool serve(struct connection *connection, bool echoes) {
     return state != FRAME_MALFORMED && connection_flush(connection);
 }
 
-// Reads no more while the peer does not: what waits for it is bounded then.
+// Stops reading while the peer does not read, so that the waiting bytes are bounded.
 static void watch(int epoll, struct connection *connection) {
     struct epoll_event event = {.events = connection->is_blocked ? EPOLLOUT : EPOLLIN, .data.ptr = connection};
     epoll_ctl(epoll, EPOLL_CTL_MOD, connection->descriptor, &event);

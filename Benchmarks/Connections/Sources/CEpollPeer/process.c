@@ -12,7 +12,7 @@ bool process_pin(int core) {
     if (!knows_allowed) knows_allowed = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
     cpu_set_t one;
     CPU_ZERO(&one);
-    // Of those that are allowed: in a container they need not begin at 0.
+    // The index among the allowed cores: in a container they need not begin at 0.
     for (int i = 0, index = 0; i < CPU_SETSIZE; i++) {
         if (CPU_ISSET(i, &allowed) && index++ == core % CPU_COUNT(&allowed)) CPU_SET(i, &one);
     }

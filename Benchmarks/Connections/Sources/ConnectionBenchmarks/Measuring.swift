@@ -1,6 +1,6 @@
 internal import BenchmarkReport
 
-/// Runs trials in rounds, so that whatever else the machine does falls on all of them alike.
+/// Runs trials in rounds, so that other work on the machine disturbs all of them equally.
 func measure(_ trials: [Trial], _ peers: Peers, _ scale: Scale) throws -> Measurements {
     try warmJavaUp(trials, peers, scale)
     var measurements = Measurements()
@@ -14,7 +14,7 @@ func measure(_ trials: [Trial], _ peers: Peers, _ scale: Scale) throws -> Measur
 }
 
 extension Trial {
-    /// Memory does not change from round to round, and what takes all those connections takes seconds.
+    /// Memory does not change from round to round, and trials with all those connections take seconds.
     fileprivate var isRepeated: Bool {
         switch kind {
         case .memory: false
@@ -26,7 +26,7 @@ extension Trial {
     fileprivate var needsJava: Bool { client.hasPrefix(ContenderName.netty) }
 }
 
-/// Runs all of a Java client's trials until what they run is compiled.
+/// Runs all of a Java client's trials until their code is compiled.
 private func warmJavaUp(_ trials: [Trial], _ peers: Peers, _ scale: Scale) throws {
     for (client, trials) in Dictionary(grouping: trials.filter(\.needsJava), by: \.client) {
         tell("warming \(client) up")

@@ -10,26 +10,26 @@ final class Peer {
     private let words: FileHandle
     private var unread: [UInt8] = []
 
-    /// - Parameter core: which one the process runs on; nil for any.
+    /// - Parameter core: the core on which the process runs; nil for any.
     init(_ program: Program, core: Int?) throws {
         name = program.arguments.joined(separator: " ")
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("connection-peer-\(UUID()).log")
         _ = FileManager.default.createFile(atPath: file.path, contents: nil)
         words = try FileHandle(forUpdating: file)
-        // It goes when nobody has it open any more, however this ends.
+        // The file disappears when nobody has it open any more, however this ends.
         try FileManager.default.removeItem(at: file)
         process.executableURL = program.executable
         process.arguments = program.arguments
         process.standardInput = input
         process.standardOutput = output
         process.standardError = words
-        // A process has the core of whoever starts it.
+        // A process inherits the core of its parent.
         if let core { process_pin(Int32(core)) }
         defer { process_unpin() }
         try process.run()
     }
 
-    /// What its threads have had a processor for, in nanoseconds.
+    /// The processor time of its threads, in nanoseconds.
     var cpuTime: UInt64 {
         get throws {
             let time = process_cpu_time(process.processIdentifier)
@@ -38,7 +38,7 @@ final class Peer {
         }
     }
 
-    /// The memory of its own, in bytes: what it has written to, and is no file's.
+    /// Its private memory in bytes: the memory that it has written to, without files.
     var memory: UInt64 {
         get throws {
             let file = "/proc/\(process.processIdentifier)/smaps_rollup"
@@ -51,7 +51,7 @@ final class Peer {
         }
     }
 
-    /// Has a client do something; returns the numbers of its answer.
+    /// Sends a client a command. Returns the numbers of its answer.
     func perform(_ command: String) throws -> [Double] {
         let line = Data("\(command)\n".utf8)
         do {
@@ -67,14 +67,14 @@ final class Peer {
         return numbers
     }
 
-    /// The port that a server says it listens on.
+    /// The port that a server prints.
     func readPort() throws -> Int {
         let line = try readLine(after: "its start").split(separator: " ")
         guard line.count == 2, line[0] == "port", let port = Int(line[1]) else { throw failure("it said \(line).") }
         return port
     }
 
-    /// Longer than the longest run, and than what 10,000 connections take on a busy machine.
+    /// Longer than the longest run, and than 10,000 connections take on a busy machine.
     private static let patience: Int32 = 60_000
 
     private func readLine(after what: String) throws -> String {
@@ -102,17 +102,17 @@ final class Peer {
     }
 
     private var lastWords: String {
-        // The offset is the process's, too, which has ended.
+        // The process shared the offset, and has ended.
         try? words.seek(toOffset: 0)
         let words = String(decoding: (try? words.readToEnd()) ?? Data(), as: UTF8.self)
         return words.isEmpty ? "It left no word." : "Its words: \(words.suffix(2000).trimmingCharacters(in: .newlines))"
     }
 
-    /// Why a client may have failed: that the process has ended, and how; nil where it runs.
+    /// A possible reason for a client's failure: the end of this process; nil if it runs.
     var failureOfItsOwn: PeerFailure? { end.map { PeerFailure(description: "\(name): \($0) \(lastWords)") } }
 
-    /// How the process ended; nil where it still runs after a second. What closes its output or a connection is mostly
-    /// about to exit, with words and a status of its own.
+    /// How the process ended; nil if it still runs after a second. A process that closes its output or a connection is
+    /// mostly about to exit, with a message and a status.
     private var end: String? {
         for _ in 0..<100 where process.isRunning { usleep(10_000) }
         guard !process.isRunning else { return nil }
@@ -133,7 +133,7 @@ struct PeerFailure: Error, CustomStringConvertible {
     let description: String
 }
 
-/// How a process is started.
+/// The command of a process.
 struct Program: Hashable {
     let executable: URL
     let arguments: [String]

@@ -1,7 +1,7 @@
 internal import BenchmarkReport
 internal import Foundation
 
-/// The processes of a run. Those of most trials stay, so that none has to start or warm up again.
+/// The processes of a run. Most of them stay, so that none has to start or warm up again.
 final class Peers {
     private let peerProgram: URL
     private let nettyClasspath: String
@@ -9,7 +9,7 @@ final class Peers {
     private var running: [Program: Peer] = [:]
     private var ports: [ObjectIdentifier: Int] = [:]
 
-    /// - Parameter cores: which ones clients and servers run on; nil where processes cannot be pinned.
+    /// - Parameter cores: the cores for clients and servers; nil if processes cannot be pinned.
     init(peerProgram: URL, nettyClasspath: String, cores: (client: Int, server: Int)?) {
         self.peerProgram = peerProgram
         self.nettyClasspath = nettyClasspath
@@ -22,19 +22,19 @@ final class Peers {
         let server: Peer
         let port: Int
 
-        /// Has the client do something; returns the numbers of its answer.
+        /// Sends the client a command. Returns the numbers of its answer.
         func perform(_ command: String) throws -> [Double] {
             do {
                 return try client.perform(command)
             } catch {
-                // That may be why the client failed.
+                // The end of the server may be the reason for the client's failure.
                 guard let failure = server.failureOfItsOwn else { throw error }
                 throw PeerFailure(description: "\(error)\n\(failure)")
             }
         }
     }
 
-    /// Those that run already, where there are.
+    /// Uses running processes if there are some.
     func pair(for trial: Trial) throws -> Pair {
         let client = try running(clientProgram(trial.client), core: cores?.client)
         let server = try running(serverProgram(trial.server, trial.mode), core: cores?.server)
@@ -43,7 +43,7 @@ final class Peers {
         return Pair(client: client, server: server, port: port)
     }
 
-    /// New ones, whose memory nothing else has been in.
+    /// Starts new processes, with fresh memory.
     func freshPair(for trial: Trial) throws -> Pair {
         let client = try Peer(clientProgram(trial.client), core: cores?.client)
         let server = try Peer(serverProgram(trial.server, trial.mode), core: cores?.server)

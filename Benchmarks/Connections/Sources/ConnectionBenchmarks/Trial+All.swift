@@ -1,7 +1,7 @@
 internal import BenchmarkReport
 
 extension Trial {
-    /// Everything, in groups that are drawn together.
+    /// All trials, in groups that share a drawing.
     static func groups(_ scale: Scale) -> [(name: String, trials: [Trial])] {
         [
             ("Streams", streams),
@@ -15,7 +15,7 @@ extension Trial {
 
     private static let sizes = [32, 512, 65_536]
 
-    /// Clients and servers, each of which the same frames reach.
+    /// Clients and servers that all get the same frames.
     private static let pairs = [
         (Name.batches, Name.batches), (Name.messages, Name.messages), (Name.batches, Name.c), (Name.c, Name.batches),
         (Name.c, Name.frames), (Name.c, Name.c), (Name.nio, Name.nio), (Name.netty, Name.c),

@@ -1,7 +1,7 @@
 internal import BenchmarkReport
 
 extension Trial {
-    /// A burst that a connection has to take up: 60 KB.
+    /// The size of a burst that a connection has to hold: 60 KB.
     private static let burst = 60_000
 
     /// Runs the trial once.
@@ -40,7 +40,7 @@ extension Trial {
     }
 
     private func measureMemory(count: Int, on pair: Peers.Pair) throws -> [Sample] {
-        // What the first connection costs once is no connection's: it goes, and the others are counted.
+        // The first connection has one-time costs. It is closed, and only the others are counted.
         _ = try pair.perform("open \(pair.port) 1")
         _ = try pair.perform("each \(Self.burst)")
         _ = try pair.perform("close")
@@ -50,7 +50,7 @@ extension Trial {
             let server = Double(try pair.server.memory) - Double(before.server)
             let ofClient = Sample(workload: workload, metric: .clientMemory, value: client / Double(count))
             let ofServer = Sample(workload: workload, metric: .serverMemory, value: server / Double(count))
-            // Of a contender that has C at the other end, only its own side is told.
+            // If the other end is C, only the contender's side is reported.
             if self.client == self.server { return [ofClient, ofServer] }
             return self.client == ContenderName.c ? [ofServer] : [ofClient]
         }
@@ -81,7 +81,7 @@ extension Trial {
     }
 }
 
-/// What one command came to, and what it cost the two processes.
+/// The result of one command, and its cost for the two processes.
 private struct Run {
     let messages: Double
     let nanoseconds: Double

@@ -1,10 +1,10 @@
 internal import BenchmarkReport
 
-/// A client and a server that do something together.
+/// A measurement with a client and a server.
 struct Trial {
     let `case`: String
     let workload: String
-    /// Which contender the client is of, and which the server.
+    /// The contender of the client, and that of the server.
     let client: String
     let server: String
     /// `echo` or `sink`: what the server does.
@@ -12,39 +12,39 @@ struct Trial {
     let kind: Kind
 
     enum Kind {
-        /// A command of the client's, without its limit, on one connection.
+        /// A command of the client, without its limit, on one connection.
         case steady(command: String)
         /// The same on several connections, each time on new processes.
         case manyConnections(command: String, count: Int)
-        /// So many messages a second on each connection.
+        /// A number of messages a second on each connection.
         case paced(perSecond: Int, count: Int)
         /// Memory of idle connections, before and after each has had a burst echoed.
         case memory(count: Int)
         /// Connecting and one echo.
         case accept(count: Int)
-        /// The cost of the first part and of the last one of so many messages.
+        /// The cost of the first and the last part of a number of messages.
         case manyMessages(part: Int, parts: Int)
     }
 
-    /// The client's name, or where the server is another's, both.
+    /// The client's name, or both names if they differ.
     var contender: String { ContenderName.pair(client, server) }
 }
 
-/// How long everything takes.
+/// The durations and counts of a run.
 struct Scale {
-    /// How often each trial has its turn.
+    /// The number of rounds.
     var rounds: Int
-    /// Milliseconds for which a steady trial is measured, and before that warmed up.
+    /// Milliseconds of measuring a steady trial, and of warming up before.
     var measured: Int
     var warmUp: Int
-    /// Milliseconds in which Java compiles what it runs.
+    /// Milliseconds for Java to compile its code.
     var javaWarmUp: Int
     /// Milliseconds for which messages are paced.
     var paced: Int
-    /// How many connections stand idle, and how many are accepted.
+    /// The number of idle connections, and of accepted ones.
     var idleConnections: Int
     var acceptedConnections: Int
-    /// How many messages are sent where the cost of the first and of the last ones is compared.
+    /// The number of messages for comparing the cost of the first and the last ones.
     var manyMessages: Int
 
     static let thorough = Scale(

@@ -48,13 +48,13 @@ struct Options {
     }
 }
 
-/// Says something beside the results, such as how far the run is.
+/// Prints a message apart from the results, such as the progress of the run.
 func tell(_ text: String) {
     FileHandle.standardError.write(Data("\(text)\n".utf8))
 }
 
 func run(_ options: Options) throws {
-    // A peer that has died is noticed when it takes no command.
+    // A dead peer is noticed when it accepts no command.
     signal(SIGPIPE, SIG_IGN)
     let groups = Trial.groups(options.scale)
     let trials = groups.flatMap(\.trials)
@@ -86,7 +86,7 @@ struct Incomplete: Error, CustomStringConvertible {
     let description: String
 }
 
-/// A processor for clients and one for servers; nil where processes cannot be pinned.
+/// A processor for clients and one for servers; nil if processes cannot be pinned.
 func availableCores() -> (client: Int, server: Int)? {
     guard process_pin(0), process_unpin() else {
         tell("Processes cannot be pinned to processors here: numbers change more from run to run.")

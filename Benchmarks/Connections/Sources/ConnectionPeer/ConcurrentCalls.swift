@@ -1,11 +1,11 @@
-/// Makes calls from so many tasks, each of which makes its next one when the last one has returned.
+/// Makes calls from a number of tasks. Each task makes its next call when the last one has returned.
 func concurrentCalls(
     inFlight: Int,
     _ limit: SendLimit,
     _ call: @escaping @Sendable () async throws -> Void
 ) async throws -> Outcome {
     let begin = now()
-    // Each task has its part of the messages.
+    // Each task has a part of the messages.
     let part = SendLimit(nanoseconds: limit.nanoseconds, messages: (limit.messages + inFlight - 1) / inFlight)
     return try await withThrowingTaskGroup(of: Outcome.self) { group in
         for _ in 0..<inFlight {

@@ -1,6 +1,6 @@
 internal import LifelineMessages
 
-/// Whom a server or a client is of.
+/// The library of a server or a client.
 enum Contender: String {
     case c
     case nio

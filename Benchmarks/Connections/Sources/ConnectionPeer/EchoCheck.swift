@@ -1,10 +1,10 @@
-/// Compares one echo in 64 with what was sent, the first one of a run among them: too few to be seen in times.
+/// Compares the first echo of a run and one in 64 with the sent message, too few to affect the times.
 struct EchoCheck {
     private var untilNext = 0
 
     /// - Parameters:
-    ///   - count: how many have come together.
-    ///   - isEqual: whether the first of them is what was sent.
+    ///   - count: how many have arrived together.
+    ///   - isEqual: whether the first of them equals the sent message.
     mutating func received(_ count: Int = 1, _ isEqual: () -> Bool) throws {
         defer { untilNext -= count }
         guard untilNext <= 0 else { return }

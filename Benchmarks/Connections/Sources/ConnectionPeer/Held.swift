@@ -1,10 +1,10 @@
-/// What exists inside a closure only, such as a connection, kept there by a task until it is released.
+/// A value that exists only inside a closure, such as a connection. A task keeps it until it is released.
 struct Held<Value: Sendable> {
     let value: Value
     private let releasing: AsyncStream<Never>.Continuation
     private let task: Task<Void, any Error>
 
-    /// - Parameter provide: calls its parameter with the value. The call returns when the value is released.
+    /// - Parameter provide: calls its parameter with the value. That call returns when the value is released.
     init(_ provide: @escaping @Sendable (@escaping @Sendable (Value) async -> Void) async throws -> Void) async throws {
         let (released, release) = AsyncStream<Never>.makeStream()
         let (values, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
@@ -14,7 +14,7 @@ struct Held<Value: Sendable> {
                     continuation.yield(value)
                     for await _ in released {}
                 }
-                // It may never have had a value.
+                // There may never have been a value.
                 continuation.finish()
             } catch {
                 continuation.finish(throwing: error)
@@ -27,7 +27,7 @@ struct Held<Value: Sendable> {
         self.value = value
     }
 
-    /// Lets the closure return, and waits for what it was in.
+    /// Lets the closure return, and waits for `provide`.
     func release() async throws {
         releasing.finish()
         try await task.value

@@ -1,6 +1,6 @@
 internal import LifelineMessages
 
-/// The content of messages: so many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
+/// The content of messages: a number of bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
 struct Payload: Sendable {
     /// The runner's name for it: a number of bytes, or `chat`.
     let name: String
@@ -11,7 +11,7 @@ struct Payload: Sendable {
         if name == "chat" {
             bytes = Self.chat
         } else if let count = Int(name), count >= 0 {
-            // No two parts are alike, so that one in the place of another is seen.
+            // No two parts are equal, so that a swapped part is detected.
             bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
         } else {
             return nil

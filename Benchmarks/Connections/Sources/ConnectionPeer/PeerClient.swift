@@ -9,13 +9,14 @@ protocol PeerClient {
     /// Keeps `inFlight` messages on their way on every connection, to a server that echoes.
     func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome
 
-    /// Has a server send messages.
+    /// Makes a server send messages.
     func fromServer(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome
 
-    /// Sends and receives side by side, to a server that echoes, with as many on their way as the two sides take.
+    /// Sends and receives concurrently, with a server that echoes, and with as many messages on their way as the two
+    /// sides accept.
     func bothWays(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome
 
-    /// Has one message echoed on each connection, one after the other.
+    /// Echoes one message on each connection, one after the other.
     func each(_ payload: Payload) async throws -> Outcome
 
     /// Sends `perSecond` messages a second on every connection, evenly spread, and awaits their echoes.
@@ -23,11 +24,11 @@ protocol PeerClient {
 
     func close() async throws
 
-    /// Where it is to be run between opening and closing; nil: on the threads that Swift has for tasks.
+    /// The executor between opening and closing; nil: Swift's threads for tasks.
     var executor: (any TaskExecutor)? { get }
 }
 
-// What a contender has no need of.
+// Defaults for operations that a contender does not need.
 extension PeerClient {
     var executor: (any TaskExecutor)? { nil }
 
@@ -49,19 +50,19 @@ struct Unsupported: Error, CustomStringConvertible {
     var description: String { "This contender has no such command." }
 }
 
-/// When a run stops to send: after so long or so many messages, whichever comes first. 0: no such limit.
+/// When a run stops sending: after a time or a number of messages, whichever comes first. 0: no such limit.
 struct SendLimit {
     var nanoseconds: UInt64
     var messages: Int
 
     func isReached(since begin: UInt64, sent: Int) -> Bool {
-        // At least one is sent: else there is nothing to divide by.
+        // At least one is sent, because the count is a divisor.
         guard sent > 0 else { return false }
         return (messages > 0 && sent >= messages) || (nanoseconds > 0 && now() - begin >= nanoseconds)
     }
 }
 
-/// Counts what a run sends until its limit is reached. The clock is looked at once in 64 messages.
+/// Counts the messages of a run until its limit is reached. The clock is read once in 64 messages.
 struct SendCounter {
     private let limit: SendLimit
     private let begin = now()
@@ -69,7 +70,7 @@ struct SendCounter {
 
     init(_ limit: SendLimit) { self.limit = limit }
 
-    /// Whether one more message is to be sent. It is counted then.
+    /// Whether to send one more message. If so, it is counted.
     mutating func next() -> Bool {
         if count % 64 == 0, limit.isReached(since: begin, sent: count) { return false }
         count += 1
@@ -77,11 +78,11 @@ struct SendCounter {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 struct Outcome {
     var messages = 0
     var nanoseconds: UInt64 = 0
-    /// Of the round trips, where one message at a time was on its way. In nanoseconds.
+    /// Percentiles of the round trips in nanoseconds, if one message at a time was on its way.
     var median: UInt64 = 0
     var percentile99: UInt64 = 0
 }
@@ -91,7 +92,7 @@ struct RoundTrips {
     private var nanoseconds: [UInt64] = []
     private var last: UInt64
 
-    /// With nil, nothing is kept.
+    /// Nil keeps nothing.
     init?(inFlight: Int, begin: UInt64) {
         guard inFlight == 1 else { return nil }
         last = begin

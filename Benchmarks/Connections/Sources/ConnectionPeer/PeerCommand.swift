@@ -1,5 +1,4 @@
-/// A line that the runner writes to a client. The client answers each with a line of its own: `done`, and what it came
-/// to.
+/// A line that the runner writes to a client. The client answers each with a line: `done`, and the results.
 enum PeerCommand {
     case open(port: Int, connectionCount: Int)
     case oneWay(Payload, SendLimit)

@@ -4,7 +4,7 @@ struct SendOrder {
     let limit: SendLimit
 }
 
-// As bytes, which every contender can carry.
+// The order as bytes, which every contender can carry.
 extension SendOrder {
     init(bytes: [UInt8]) throws {
         let command = "from-server \(String(decoding: bytes, as: UTF8.self))"
@@ -17,7 +17,7 @@ extension SendOrder {
     var bytes: [UInt8] { Array("\(payload.name) \(limit.nanoseconds / 1_000_000) \(limit.messages)".utf8) }
 }
 
-/// A number of messages, as a server tells it.
+/// A number of messages that a server reports.
 extension Int {
     init(told bytes: [UInt8]) throws {
         guard let count = Int(String(decoding: bytes, as: UTF8.self)) else { throw WrongEcho() }

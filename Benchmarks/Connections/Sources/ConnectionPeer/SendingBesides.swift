@@ -2,11 +2,11 @@
 /// more, each could wait for the other to read.
 let safelyHeldByteCount = 512 << 10
 
-/// Keeps messages on their way, and sends in a task of its own, so that receiving never waits for that.
+/// Keeps messages on their way, and sends in a separate task, so that receiving never waits for sending.
 ///
 /// - Parameters:
-///   - send: sends so many messages.
-///   - receive: returns how many have come, compared by the check; 0 at the end.
+///   - send: sends a number of messages.
+///   - receive: returns how many have arrived, compared by the check; 0 at the end.
 func echoSendingBesides(
     inFlight: Int,
     _ limit: SendLimit,

@@ -2,8 +2,8 @@ internal import CEpollPeer
 internal import Foundation
 internal import NIOCore
 
-// A server or a client of one of the contenders. `Benchmarks/run connection` starts both and tells the client what to
-// do.
+// A server or a client of one of the contenders. `Benchmarks/run connection` starts both, and sends commands to the
+// client.
 
 let usage = """
     Usage: connection-peer server CONTENDER echo|sink
@@ -13,11 +13,11 @@ let usage = """
     answers each with `done MESSAGES NANOSECONDS MEDIAN PERCENTILE-99`. Both end with their standard input.
     """
 
-/// What a server does with what comes.
+/// The server's reaction to messages.
 enum ServerMode: String {
     /// Sends everything back.
     case echo
-    /// Answers empty messages only, which tell a client that all before them has arrived.
+    /// Answers only empty messages, which tells a client that all earlier ones have arrived.
     case sink
 }
 
@@ -33,7 +33,7 @@ func run(_ arguments: [String]) async throws {
     switch (arguments.first, arguments.dropFirst().first.flatMap(Contender.init)) {
     case ("server", let contender?) where arguments.count == 3:
         guard let mode = ServerMode(rawValue: arguments[2]) else { break }
-        // Whoever started it is gone.
+        // The parent process is gone.
         Thread.detachNewThread {
             while readLine() != nil {}
             exit(0)
@@ -49,7 +49,7 @@ func run(_ arguments: [String]) async throws {
 
 func obey(_ client: any PeerClient) async throws {
     let (lines, continuation) = AsyncStream<String>.makeStream()
-    // On a thread of its own: Swift's would be missing where there is but one core.
+    // On a separate thread: with one core, Swift would lack the thread that this blocks.
     Thread.detachNewThread {
         while let line = readLine() { continuation.yield(line) }
         exit(0)

@@ -6,7 +6,7 @@ internal import LifelineStore
 internal import Logging
 internal import Synchronization
 
-/// What `Benchmarks/durable --help` says.
+/// The text of `Benchmarks/durable --help`.
 @main
 enum DurableBenchmarks {
     private static let payload = RawMessage(bytes: [UInt8](repeating: 7, count: 300))
@@ -26,7 +26,7 @@ enum DurableBenchmarks {
 
     // MARK: Many
 
-    /// Returns how many messages the client's commits had.
+    /// Returns the number of messages in the client's commits.
     private static func measureRate(_ count: Int, _ folder: URL) async throws -> Int {
         let store = CountingStore(
             try SQLiteSessionStore(path: folder.appending(path: "client").path, for: .client(of: endpoint(folder)))
@@ -82,7 +82,7 @@ enum DurableBenchmarks {
         )
         var (accepted, processed, plain, calls): ([Duration], [Duration], [Duration], [Duration]) = ([], [], [], [])
         try await withSession(store, folder) { client in
-            // By turns, as disks change from minute to minute.
+            // Alternates, because disks change from minute to minute.
             for _ in 0..<count {
                 accepted.append(try await time { try await client.push("d.D/Take", payload, delivery: .durable) })
                 processed.append(
@@ -158,7 +158,7 @@ enum DurableBenchmarks {
         print("memory of client and server \(progress.mostMemory >> 10) MiB, \(before >> 10) MiB before")
     }
 
-    /// How far the server is.
+    /// The progress of the server.
     private final class Progress: Sendable {
         private struct State {
             var count = 0
@@ -172,7 +172,7 @@ enum DurableBenchmarks {
         var first: Duration? { state.withLock { $0.first } }
         var mostMemory: Int { state.withLock { $0.mostMemory } }
 
-        /// Returns how many were taken.
+        /// Returns the number of taken messages.
         func took() -> Int {
             state.withLock { state in
                 state.count += 1
@@ -240,7 +240,7 @@ enum DurableBenchmarks {
         }
     }
 
-    /// A database that synchronizes each commit, as the stores do.
+    /// A database that synchronizes each commit, like the stores.
     private static func plainDatabase(_ folder: URL, _ name: String) throws -> DatabaseQueue {
         let database = try DatabaseQueue(path: folder.appending(path: name).path)
         try database.writeWithoutTransaction { db in
@@ -282,7 +282,7 @@ final class CountingStore: SessionStore {
 }
 
 extension Logger {
-    /// Writes errors alone.
+    /// Logs only errors.
     static var quiet: Logger {
         var logger = Logger(label: "durable")
         logger.logLevel = .error

@@ -5,7 +5,7 @@ internal import LifelineMessages
 internal import Logging
 internal import Synchronization
 
-/// What `Benchmarks/groups --help` says.
+/// The text of `Benchmarks/groups --help`.
 @main
 enum GroupBenchmarks {
     private static let payload = RawMessage(bytes: [UInt8](repeating: 7, count: 200))
@@ -45,7 +45,7 @@ enum GroupBenchmarks {
         let processorTime: Double
     }
 
-    /// Measures what `deliver` takes, which sends `messageCount` messages to all, and waits until they are there.
+    /// Measures `deliver`, which sends `messageCount` messages to all clients, and waits until they have arrived.
     private nonisolated(nonsending) static func measure(
         _ deliveryCount: Int,
         _ deliver: nonisolated(nonsending) () async throws -> Void
@@ -59,7 +59,7 @@ enum GroupBenchmarks {
         )
     }
 
-    /// Seconds that this process has computed for.
+    /// The processor time of this process in seconds.
     private static func processorTime() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
@@ -103,7 +103,7 @@ enum GroupBenchmarks {
 
     private final class Counter: Sendable { let value = Atomic(0) }
 
-    /// Returns when all clients have answered the empty message behind the others.
+    /// Returns when all clients have answered the last, empty message.
     private nonisolated(nonsending) static func push(
         _ count: Int,
         to clientCount: Int,
@@ -146,7 +146,7 @@ enum GroupBenchmarks {
         let answers = Counter()
     }
 
-    /// Returns when all clients have answered the empty message behind the others.
+    /// Returns when all clients have answered the last, empty message.
     private nonisolated(nonsending) static func send(_ count: Int, to connected: Connected) async throws {
         let connections = connected.connections.withLock { $0 }
         connected.answers.value.store(0, ordering: .relaxed)
@@ -163,8 +163,8 @@ enum GroupBenchmarks {
 
     // MARK: The clients' side
 
-    /// Starts processes with clients, which end when they are terminated. A few, as one may open 20,000 files, and each
-    /// client takes two.
+    /// Starts a few processes with clients, which run until they are terminated. One process may open 20,000 files, and
+    /// each client takes two.
     private static func startClients(_ kind: String, of endpoint: Endpoint, _ count: Int) throws -> [Process] {
         try stride(from: 0, to: count, by: 5_000).map { start in
             let process = Process()
@@ -177,7 +177,7 @@ enum GroupBenchmarks {
 
     private static func runClients(_ kind: String, of endpoint: Endpoint, _ count: Int) async throws {
         try await withThrowingDiscardingTaskGroup { tasks in
-            // A few at once connect.
+            // A few clients connect at the same time.
             let slots = AsyncStream.makeStream(of: Void.self)
             for _ in 0..<64 { slots.continuation.yield() }
             var slot = slots.stream.makeAsyncIterator()
@@ -224,7 +224,7 @@ enum GroupBenchmarks {
 extension [Process] {
     /// Waits for a moment.
     ///
-    /// - Throws: when one has ended.
+    /// - Throws: when a process has ended.
     fileprivate nonisolated(nonsending) func wait() async throws {
         try await Task.sleep(for: .milliseconds(10))
         if !allSatisfy(\.isRunning) { throw CocoaError(.executableLoad) }

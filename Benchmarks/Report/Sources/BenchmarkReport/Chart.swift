@@ -10,7 +10,7 @@ public struct Chart {
 
     /// - Parameters:
     ///   - contenders: all of them, in the order in which they are shown, ours first.
-    ///   - footnote: says what 1 is, and which way is better.
+    ///   - footnote: explains the value 1, and which direction is better.
     public init(_ results: Results, title: String, contenders: [String], footnote: String) {
         self.title = title
         self.panels = results.panels
@@ -27,10 +27,10 @@ public struct Chart {
     private let margin = 24.0
     private let legendLineHeight = 18.0
 
-    /// Ratios above this are drawn as bars that are cut, lest they leave nothing to be seen of the others.
+    /// Bars of higher ratios are truncated, so that the others stay visible.
     private let highestRatio = 20.0
 
-    /// Colours that also the colour-blind tell apart (Okabe and Ito, and two of Tol's), ours first.
+    /// Colours that colour-blind people can distinguish (Okabe and Ito, and two of Tol's), ours first.
     private let colours = [
         "#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#999999", "#000000",
         "#44AA99", "#882255",
@@ -68,7 +68,7 @@ public struct Chart {
         "\(footnote) Bars above \(number(highestRatio)) are cut. Medians of one run."
     }
 
-    // Those of the panel that needs most room.
+    // The values of the panel that needs the most room.
     private var groupWidth: Double {
         let counts = panels.flatMap { panel in
             panel.workloads.map { workload in panel.rows.count { $0.workload == workload } }
@@ -85,7 +85,7 @@ public struct Chart {
         2 * margin + Double(columns) * panelWidth + Double(columns - 1) * panelGap
     }
 
-    /// The names of the contenders, in as many lines as they take, and where the panels may begin.
+    /// The names of the contenders, in as many lines as they need, and the position at which the panels may begin.
     private func legend(y top: Double) -> (text: String, end: Double) {
         var (x, y) = (margin, top)
         let names = contenders.enumerated().map { index, contender in
@@ -121,7 +121,7 @@ public struct Chart {
         let rows = contenders.enumerated().compactMap { index, contender in
             panel.row(workload, contender).map { (colour: colour(index), row: $0) }
         }
-        // A bar of no height where there is no ratio.
+        // A bar without height if there is no ratio.
         let left = x + (groupWidth - Double(rows.count) * barWidth) / 2
         let bars = rows.enumerated().map { index, bar in
             self.bar(bar.row, colour: bar.colour, x: left + Double(index) * barWidth, base: base, scale: scale)

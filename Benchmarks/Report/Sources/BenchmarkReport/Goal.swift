@@ -1,12 +1,12 @@
-/// A bound that is to be kept, and whether a run kept it.
+/// A bound, and whether a run kept it.
 public struct Goal: Sendable {
-    /// What is compared with what.
+    /// The compared quantities.
     public let name: String
-    /// How much it is to be at least, or at most.
+    /// The lower or upper bound.
     public let bound: Bound
-    /// How much it was; nil where it was not measured.
+    /// The measured value; nil if it was not measured.
     public let value: Double?
-    /// How much it was by processor time, which other work on the machine disturbs less; nil where that says nothing.
+    /// The value by processor time, which other work on the machine disturbs less; nil if that is meaningless.
     public let valueByCPU: Double?
 
     public enum Bound: Sendable {
@@ -17,12 +17,12 @@ public struct Goal: Sendable {
     public init(_ name: String, _ bound: Bound, value: Double?, byCPU valueByCPU: Double? = nil) {
         self.name = name
         self.bound = bound
-        // What could not be divided was not measured.
+        // A ratio that could not be divided counts as not measured.
         self.value = value.flatMap { $0.isFinite ? $0 : nil }
         self.valueByCPU = valueByCPU.flatMap { $0.isFinite ? $0 : nil }
     }
 
-    /// Nil where it was not measured.
+    /// Nil if it was not measured.
     public var verdict: Verdict? {
         guard let value else { return nil }
         switch (bound.holds(for: value), valueByCPU.map(bound.holds)) {

@@ -6,7 +6,7 @@ public struct Results: Codable, Sendable {
 
     public init() {}
 
-    /// Adds the results of contenders in one case on one workload. The first one is what the others are compared with.
+    /// Adds the results of contenders in one case on one workload. The first one is the reference for the others.
     ///
     /// - Parameter isRate: whether more is better.
     public mutating func add(
@@ -35,7 +35,7 @@ public struct Results: Codable, Sendable {
         return ratio.isFinite ? Double(ratio.inThreeDigits) : nil
     }
 
-    /// As JSON, one row a line, so that two files can be compared by eye.
+    /// As JSON, one row in a line, so that people can compare two files.
     public func encoded() throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -45,16 +45,16 @@ public struct Results: Codable, Sendable {
 }
 
 extension Results {
-    /// What is shown together: all that was measured of a case in one unit.
+    /// Results that are shown together: all results of a case in one unit.
     public struct Panel: Sendable, Hashable {
         public let `case`: String
         public let unit: String
         public let rows: [Row]
 
-        /// In the order in which they first come.
+        /// In the order of their first appearance.
         public var workloads: [String] { unique(rows.map(\.workload)) }
 
-        /// Those of `order` of whom there are rows.
+        /// The contenders of `order` that have rows.
         public func contenders(of order: [String]) -> [String] {
             order.filter { name in rows.contains { $0.contender == name } }
         }
@@ -63,11 +63,11 @@ extension Results {
             rows.first { $0.workload == workload && $0.contender == contender }
         }
 
-        /// The row that the others of a workload are compared with.
+        /// The reference row of a workload.
         public func reference(of workload: String) -> Row? { rows.first { $0.workload == workload } }
     }
 
-    /// In the order in which they first come.
+    /// In the order of their first appearance.
     public var panels: [Panel] {
         unique(rows.map { [$0.case, $0.unit] }).map { name in
             Panel(case: name[0], unit: name[1], rows: rows.filter { [$0.case, $0.unit] == name })

@@ -1,9 +1,9 @@
 internal import Foundation
 
 extension Results {
-    /// The results as people read them: a table for each panel.
+    /// The results for people: a table for each panel.
     ///
-    /// - Parameter contenders: all of them, in the order in which they are shown.
+    /// - Parameter contenders: all contenders, in the order of display.
     public func table(of contenders: [String]) -> String {
         panels.map { $0.table(of: contenders) }.joined(separator: "\n\n")
     }
@@ -28,7 +28,7 @@ extension Results.Panel {
 }
 
 extension Double {
-    /// Its first three digits that are not zeros, or all those of a greater number: 0.0123, 1.23, 12.3, 1234.
+    /// A number with three significant digits, or all digits of a larger number: 0.0123, 1.23, 12.3, 1234.
     var inThreeDigits: String {
         guard isFinite, self != 0 else { return String(format: "%.2f", self) }
         let magnitude = Int(log10(abs(self)).rounded(.down))

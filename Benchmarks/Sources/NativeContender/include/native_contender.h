@@ -1,4 +1,4 @@
-// What a contender that is not written in Swift offers.
+// The interface of a contender in another language.
 #ifndef NATIVE_CONTENDER_H
 #define NATIVE_CONTENDER_H
 
@@ -14,11 +14,11 @@ struct native_workload {
 };
 
 struct native_contender {
-    // A workload made ready; it and what it refers to live as long as the process. What is below takes it.
+    // A prepared workload for the functions below. It and its contents live as long as the process.
     void *(*prepare)(const struct native_workload *workload);
 
-    // Each goes through all messages of the workload once, and returns a sum that is the same each time, so that no
-    // compiler can leave anything out. The sums of what is read are the same for all contenders.
+    // Each function processes all messages of the workload once, and returns a sum that is the same each time, so that
+    // no compiler can omit work. The sums of read values are the same for all contenders.
     uint64_t (*parse)(void *prepared);
     uint64_t (*parse_read_3)(void *prepared);
     uint64_t (*parse_read_all)(void *prepared);
@@ -28,7 +28,7 @@ struct native_contender {
     uint64_t (*json_parse)(void *prepared);
     uint64_t (*json_print)(void *prepared);
 
-    // What the functions above serialize the message at `index` to: valid until the next call.
+    // The result of serializing the message at `index`, valid until the next call.
     struct plain_text (*serialized)(void *prepared, size_t index);
     struct plain_text (*built)(void *prepared, size_t index);
     struct plain_text (*printed)(void *prepared, size_t index);
@@ -39,8 +39,8 @@ struct native_contender {
     void (*keep)(void *prepared);
     void (*release)(void *prepared);
 
-    // Bytes of what a program keeps of a message itself, to reach the rest by. They are not on the heap when `keep` is
-    // called: `prepare` made room.
+    // The bytes that a program keeps for a message outside of the heap, to reach the rest. `keep` allocates nothing for
+    // them: `prepare` made room.
     size_t handle_size;
 };
 

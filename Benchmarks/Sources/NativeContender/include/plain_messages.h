@@ -1,4 +1,4 @@
-// The content of messages as plain values, which contenders build their messages from.
+// The content of messages as plain values, from which contenders build their messages.
 #ifndef PLAIN_MESSAGES_H
 #define PLAIN_MESSAGES_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// More than any message of the workloads has.
+// More than in any message of the workloads.
 enum { PLAIN_MAX_ATTACHMENTS = 4, PLAIN_MAX_HEADERS = 4 };
 
 struct plain_text {
@@ -52,7 +52,7 @@ struct plain_ack {
 
 struct plain_envelope {
     uint64_t seq, ts;
-    // One of these is there: `chat`, else `ack`, else a ping with the number `token`.
+    // One of these is set: `chat`, or `ack`, or a ping with the number `token`.
     const struct plain_chat *chat;
     const struct plain_ack *ack;
     uint64_t token;

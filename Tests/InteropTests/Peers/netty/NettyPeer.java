@@ -41,7 +41,7 @@ public final class NettyPeer {
         }
     }
 
-    /** Adds the codec that Netty's users add, and a handler of messages behind it. */
+    /** Adds Netty's standard codec, and a handler of messages behind it. */
     private static ChannelInitializer<SocketChannel> pipeline(SimpleChannelInboundHandler<ChatMessage> handler) {
         return new ChannelInitializer<>() {
             @Override
@@ -71,7 +71,7 @@ public final class NettyPeer {
         server.close().sync();
     }
 
-    /** Sends back what comes, and closes once the client has ended its side. */
+    /** Sends back each message, and closes after the client has ended its side. */
     private static final class Echo extends SimpleChannelInboundHandler<ChatMessage> {
         final Promise<Void> finished = ImmediateEventExecutor.INSTANCE.newPromise();
         private ChannelFuture lastWrite;

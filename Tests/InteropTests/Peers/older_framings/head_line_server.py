@@ -78,7 +78,7 @@ class HeadLineConnection(Connection):
         while line := await self.read_line():
             type, size = read_head(line)
             content = await self.reader.readexactly(size)
-            # One after the other: the order is all that tells answers apart.
+            # One after the other: only the order distinguishes answers.
             if not await self.received(type, content):
                 break
 

@@ -40,7 +40,7 @@ class Connection:
         sender = asyncio.create_task(self.send_all())
         try:
             await self.run()
-            # Answers that are under way still go out, those that are never given do not.
+            # Answers that are under way are still sent.
             self.unsent.put_nowait(None)
             await sender
         except ProtocolError as error:

@@ -11,7 +11,7 @@ from corpus import corpus
 
 __all__ = ["ChatMessage", "check", "corpus", "read_all", "read_text", "report", "write_all", "write_text"]
 
-# The line behind a message in text format.
+# The line after a message in text format.
 SEPARATOR = "---"
 
 

@@ -46,7 +46,7 @@ def send_server(name):
         with connection:
             connection.sendall(reference(name))
             connection.shutdown(socket.SHUT_WR)
-            # Closed before the client has ended, the connection might be reset, and what was sent be lost.
+            # If it closed before the client has ended, the connection might be reset, and sent messages lost.
             while connection.recv(1 << 16):
                 pass
 

@@ -12,10 +12,10 @@ from session_streams import (
     Cancel, Grants, Method, Push, Response, SessionLost, Status, Stream, TooLarge, UnexpectedParts,
 )
 
-# Entries of the ordinary lane that were not sent; the application waits with more.
+# The limit of unsent entries in the ordinary lane; the application waits before it adds more.
 WAITING_LIMIT = 64
 ACKNOWLEDGEMENT_DELAY = 0.02
-# Urgent frames that the other side may leave unacknowledged and still ask.
+# The number of unacknowledged urgent frames up to which the other side may send requests.
 URGENT_LIMIT = 16_384
 LAST_SERIAL = (1 << 32) - 1
 REQUESTS_BEFORE_WELCOME = 1_024
@@ -41,15 +41,15 @@ class Session:
         self.id = self.token = b""
         self.name = ""
         self.attempt = 0
-        # Why no session will follow any more.
+        # The reason for which no further session will follow.
         self.error = None
         self.link = None
         self.last_serial = 0
         self.last_ping = 0
         self.pongs = {}
-        # Pushes that are not taken when they come: see `Overloaded`.
+        # Pushes that are refused on arrival: see `Overloaded`.
         self.overloads = 0
-        # What only a test wants to know.
+        # Information for tests.
         self.counts = Counter()
         self.changes = deque()
         self.wake = asyncio.Event()
@@ -60,7 +60,7 @@ class Session:
         self.life = 0
         self.begin([])
 
-    # What the application does
+    # Calls of the application
 
     async def call(self, method, payload=b"", timeout=None, metadata=None):
         """Asks, and returns the payload of the response."""
@@ -207,9 +207,9 @@ class Session:
     def begin(self, held):
         """A session without a past, with what was accepted for the last one and not sent."""
         self.life += 1
-        # What the other side takes.
+        # The other side's limits.
         self.other = None
-        # What the other side may count on.
+        # The limits that the other side may rely on.
         self.terms = self.offer
         self.draining = False
         self.pause = 0
@@ -217,16 +217,16 @@ class Session:
         self.ordinary_in, self.urgent_in = Incoming("ordinary"), Incoming("urgent")
         self.lanes = [(self.ordinary_out, self.ordinary_in), (self.urgent_out, self.urgent_in)]
         self.resent = deque()
-        # The numbers that we gave, each with the entry that names the method.
+        # The numbers that this side has assigned, each with the entry that names the method.
         self.numbers = {}
-        # The names that the other side gave; the first one has number 1.
+        # The names from the other side; the first one has number 1.
         self.names = []
         self.push_grants = {}
         self.push_arrivals = {}
-        # Pushes and parts that no handler has begun with, by place.
+        # Pushes and parts that no handler has begun to process, by place.
         self.queued = {}
         self.open_grants, self.due_grants = set(), {}
-        # Requests that have not ended, and the tasks of all handlers: those of cancelled requests count, too.
+        # Open requests, and the tasks of all handlers. Handlers of cancelled requests count, too.
         self.running, self.tasks = {}, {}
         self.workers = []
         self.acknowledgement_due = None
@@ -343,7 +343,7 @@ class Session:
             return False
         if entry.kind == "request" and len(self.calls) >= self.request_limit:
             return False
-        # What was accepted for an earlier session goes first.
+        # Entries that were accepted for an earlier session go first.
         if any(earlier.method == entry.method and earlier.owner is entry.owner for earlier in self.held):
             return False
         return not entry.stream or entry.stream.has_credit
@@ -363,7 +363,7 @@ class Session:
                 blocked.add(entry.stream)
                 self.held.append(entry)
                 continue
-            # The end of a stream comes behind its parts.
+            # The end of a stream follows its parts.
             if entry.kind == "request_end" and entry.owner.stream in blocked:
                 self.held.append(entry)
                 continue
@@ -424,7 +424,7 @@ class Session:
 
     async def write(self, link):
         """Sends what there is to send as long as the connection lives."""
-        # The ranges that were told before may have been lost.
+        # Earlier acknowledgements with ranges may have been lost.
         if any(lane.untold for _, lane in self.lanes):
             self.send_acknowledgement()
         while self.link is link and link.is_open:
@@ -521,7 +521,7 @@ class Session:
             self.counts["unknown_kinds"] += bool(received.number)
             is_done = True
         else:
-            # None: a handler will be done with it later.
+            # None: a handler will finish it later.
             is_done = take(received.message, received, place) is not LATER
         if lane and is_done:
             self.finish(lane, place)
@@ -744,7 +744,7 @@ class Session:
     def take_blank(self, message, received, place):
         self.counts["blanks_received"] += 1
 
-    # How calls end
+    # Ends of calls
 
     def leave(self, call):
         """The application has the response, or does not wait for it any more."""
@@ -772,7 +772,7 @@ class Session:
         self.notify()
 
 
-# What a `take_…` returns when the frame is not processed yet.
+# The result of a `take_…` function if the frame is not processed yet.
 LATER = object()
 
 

@@ -12,7 +12,7 @@ from session_rules import (
 )
 
 SECONDS = 60
-# Within this time a client has to come back.
+# The time within which a client has to reconnect.
 RETURN_SECONDS = 10
 
 
@@ -24,7 +24,7 @@ class Connection:
         self.sent, self.received = Counter(), Counter()
         self.acknowledged = 0
         self.told = dict(ordinary=0, urgent=0)
-        # Of the other side's opening.
+        # The contents of the other side's opening.
         self.terms = None
 
     @staticmethod
@@ -199,7 +199,7 @@ def tell_whether_it_lives(port, session, attempt, sent=None, **progress):
         connection = Connection.to(port)
         connection.send(hello(attempt, session, **progress))
         received = connection.wait_for("welcome", "goodbye")
-        # A session that is about to end goes on over no connection, and is forgotten soon.
+        # A session that is about to end has no further connection, and is soon forgotten.
         if not received or received.kind != "goodbye" or received.message.code != REPLACED:
             break
         attempt += 1
@@ -275,7 +275,7 @@ def tell_return(listener, session):
         print("the client begins another session")
     else:
         print("the client names another session")
-    # It is let in, so that it can end.
+    # The client is admitted, so that its session can end.
     frame = welcome(session_id=bytes(16), token=bytes(16)) if again.session_id != session.session_id else None
     connection.send(frame or of_kind("goodbye", code=CLOSED))
     if frame:

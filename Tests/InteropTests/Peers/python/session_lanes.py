@@ -8,7 +8,7 @@ from typing import Any, Optional
 from session_messages import BLANK, PAIR_LIMIT, Violation, cost, encode, encode_request, set_timeout
 
 LARGEST_PLACE = (1 << 64) - 1
-# An acknowledgement is due when so much was processed since the last one.
+# The processed cost since the last acknowledgement after which one is due.
 DUE_FRAMES, DUE_COST = 16, 32 << 10
 
 
@@ -24,10 +24,10 @@ class Entry:
     stream: Any = None
     # The call or the request that it belongs to.
     owner: Any = None
-    # When it is not worth sending any more, or for a request: when its time is over. By the monotonic clock.
+    # The time at which it expires, or a request times out, by the monotonic clock.
     deadline: Optional[float] = None
     is_replaced: bool = False
-    # It waits outside of the lane, for credit or for room.
+    # Whether it waits outside of the lane, for credit or for room.
     is_outside: bool = False
     data: bytes = b""
     place: int = 0
@@ -75,11 +75,11 @@ class Outgoing:
         self.kept = {}
         self.kept_cost = 0
         self.sent = 0
-        # The other side has processed everything up to here, and has named no place above `highest`.
+        # The other side has processed everything up to this place, and no place above `highest`.
         self.processed = self.highest = 0
-        # The last place that an opening said to have come.
+        # The last place that an opening reported as received.
         self.received = 0
-        # The last place that came over earlier connections, or was sent over this one.
+        # The last place that was received over earlier connections, or sent over this one.
         self.reached = 0
 
     def has_room(self, window):
@@ -148,14 +148,14 @@ class Incoming:
     def __init__(self, name):
         self.name = name
         self.received = self.processed = self.acknowledged = 0
-        # Processed before an earlier one was, and those of them that no range of this connection has told.
+        # Places that were processed out of order, and those of them that no range over this connection has reported.
         self.early, self.untold = set(), set()
-        # Costs of the frames that came and were not acknowledged.
+        # The costs of received frames that are not acknowledged.
         self.costs = {}
         self.cost = 0
         # Since the last acknowledgement.
         self.new_frames = self.new_cost = 0
-        # What the last opening said.
+        # The progress in the last opening.
         self.told_received = 0
 
     def receive(self, cost, window):

@@ -14,7 +14,7 @@ from session_messages import (
 )
 
 OPENING_SECONDS = 10
-# A longer pause in a goodbye is taken for this one.
+# A longer pause in a goodbye counts as this one.
 LONGEST_PAUSE = 60
 
 
@@ -50,7 +50,7 @@ class Link:
         self.cuts, self.cut = cuts, cuts.next() if cuts else None
         self.sent = self.received = 0
         self.is_open = True
-        # What is sent is lost on the way.
+        # Sent frames are lost on the way.
         self.is_muted = False
         # A task that waits for the next frame.
         self.receiving = None
@@ -256,7 +256,7 @@ class Client:
         try:
             answer = await asyncio.wait_for(self.wait_for_answer(link), OPENING_SECONDS)
         except (TimeoutError, Violation):
-            # Something else than a peer costs this connection alone.
+            # Anything but a peer ends only this connection.
             answer = None
         if not answer or answer.kind == "goodbye":
             link.close()

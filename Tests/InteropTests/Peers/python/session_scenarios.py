@@ -132,7 +132,7 @@ async def streams(port, options):
             require(await call.take() is None, "a part came after the end")
             await call.response
 
-        # The answer comes before the end of the parts: the call is over, and parts are not sent any more.
+        # The answer arrives before the end of the parts: the call has ended, and no more parts are sent.
         async with session.open(SERVICE + "Pick", sends_parts=True, expects_parts=False) as call:
             number = 0
             while await call.send(chat(number, PADDING)):
@@ -140,13 +140,13 @@ async def streams(port, options):
             require(parse(await call.response).id == "0", "another part was picked")
         require(number > 0, "no part was sent")
 
-        # It is cancelled midway.
+        # The call is cancelled midway.
         async with session.open(SERVICE + "Converse", sends_parts=True) as call:
             await call.send(chat(1))
             await call.take()
         await session.call(SERVICE + "AwaitEnd", timeout=60)
 
-        # Its time is over midway.
+        # The call times out midway.
         with contextlib.suppress(Status):
             async with session.open(SERVICE + "Converse", sends_parts=True, timeout=0.2) as call:
                 await call.send(chat(1))
@@ -178,10 +178,10 @@ async def credit(port, options):
         number = max(2_000, session.other.credit // 200, session.terms.credit // 200)
         # Pushes whose handler never returns.
         blocked = asyncio.create_task(push_for_ever(session))
-        # Parts that nobody takes.
+        # Parts that the handler does not take.
         hoard = asyncio.create_task(collect_with(session, number, "Hoard"))
         await session.call(SERVICE + "AwaitHanging")
-        # Parts of an answer that nobody takes here.
+        # Parts of an answer that this side does not take.
         async with session.open(SERVICE + "Count", chat(number)) as call:
             block = session.push_stream(SERVICE + "Block")
             hoarded = next(call for call in session.calls.values() if call.entry.method == SERVICE + "Hoard").stream
@@ -192,7 +192,7 @@ async def credit(port, options):
                 require(parse(await session.call(SERVICE + "Echo", chat(note))).id == str(note), "the echo differs")
             require(not block.has_credit and not hoarded.has_credit, "credit was told for messages that nobody took")
 
-            # Credit that was told is told again, and credit that was used stays used.
+            # Granted credit is stated again, and used credit stays used.
             await cut_and_come_back(session)
             require(not block.has_credit, "the credit began anew")
             require(client.resumed == [False, True], client.resumed)
@@ -203,7 +203,7 @@ async def credit(port, options):
         require(parse(await hoard).text == checksum(ids(number)), "the hoard differs")
         require(session.counts["credits_received"] > 0, "no credit was told")
 
-        # A message that is larger than the credit goes as long as any of it is left.
+        # A message larger than the credit may be sent as long as any credit is left.
         if min(options.bytes, session.other.bytes) > (300 << 10) + 64:
             large = chat(1, "x" * (300 << 10))
             require(await session.call(SERVICE + "Echo", large) == large, "the echo differs")
@@ -234,7 +234,7 @@ async def ranges(port, options):
                 await session.change()
             ranges = session.counts["ranges_received"]
             await cut_and_come_back(session)
-            # They are told again, after the opening.
+            # The credits are sent again after the opening.
             while session.counts["ranges_received"] == ranges:
                 await session.change()
         require(lane.processed == 1, f"{lane.processed} places were processed before the one of the slow handler")
@@ -303,7 +303,7 @@ async def timeouts(port, options):
         require(30_000 < left <= 59_500, f"{left} ms were left of 60 s")
         await expect_status(DEADLINE_EXCEEDED, expiring)
         require(session.counts["blanks_sent"] == 1, "no blank stood for the request whose time was over")
-        # More than 49 days are taken for 49 days.
+        # More than 49 days count as 49 days.
         left = int(parse(await session.call(SERVICE + "TimeLeft", chat(0), timeout=1e9)).id)
         require((1 << 32) - 10_000 < left < 1 << 32, f"{left} ms were left of 1e9 s")
 
@@ -424,7 +424,7 @@ async def exchange(port, options):
         async def talk():
             require(await converse_with(session, options.count) == expected, "the conversation differs")
 
-        # Before the welcome it does not know how many requests the server takes.
+        # Before the welcome, the client does not know how many requests the server accepts.
         while not session.other:
             await session.change()
         start = session.call(SERVICE + "Start", chat(options.count))
@@ -432,7 +432,7 @@ async def exchange(port, options):
         await news.wait(session, options.count)
     require(news.ids == expected, "the news differ")
     require(cuts.made == options.cuts, f"{cuts.made} connections were cut")
-    # All but the first; a cut in the midst of a welcome is none.
+    # All but the first one; a cut within a welcome does not count.
     require(client.resumed[1:].count(False) == 0, client.resumed)
 
 
@@ -443,13 +443,13 @@ async def lost(port, options):
         await session.push(SERVICE + "Block", chat(0))
         hanging = asyncio.create_task(session.call(SERVICE + "Hang"))
         await session.call(SERVICE + "AwaitHanging")
-        # The handler of Block does not return; all else is acknowledged.
+        # The handler of Block does not return; everything else is acknowledged.
         while len(session.ordinary_out.kept) > 1:
             await session.change()
         await session.push(SERVICE + "Forget", chat(1))
         (result,) = await asyncio.gather(hanging, return_exceptions=True)
         require(isinstance(result, SessionLost), f"the request ended with {result!r}")
-        # The methods get their numbers anew, in another order.
+        # The methods get new numbers, in another order.
         await session.push(SERVICE + "Note", chat(1))
         await session.call(SERVICE + "Echo", chat(1))
         require(client.resumed == [False, False], client.resumed)
@@ -466,7 +466,7 @@ async def unsent(port, options):
         while session.link:
             await session.change()
         require(client.resumed == [False], "the next connection came too soon")
-        # Without a connection this is accepted for the session that is lost.
+        # Without a connection, this is accepted for the session that is then lost.
         pushes = [asyncio.create_task(session.push(SERVICE + "Note", chat(number, PADDING))) for number in range(40)]
         collecting = asyncio.create_task(collect_with(session, 10))
         echo = await session.call(SERVICE + "Echo", chat(1))
@@ -530,7 +530,7 @@ async def forgetful(port, options):
         while len(session.queued) < 49:
             await session.change()
         for _ in range(3):
-            # The last of what comes are news.
+            # The last received messages are news.
             await session.processed()
             await asyncio.sleep(0.1)
             await cut_and_come_back(session)
@@ -557,13 +557,13 @@ async def draining(port, options):
                 await session.change()
             late = asyncio.create_task(session.call(SERVICE + "Echo", chat(2)))
             note = asyncio.create_task(session.push(SERVICE + "Note", chat(3)))
-            # Parts and the end of a call that has begun go on.
+            # Parts and the end of an open call continue.
             await call.send(chat(1))
             require(parse(await call.take()).id == "1", "another part came back")
             await call.end()
             require(await call.take() is None, "a part came after the end")
             await call.response
-        # This ends what runs, and Drain is answered: a cancel begins nothing.
+        # This ends running requests, and Drain is answered, because a cancel begins nothing new.
         hanging.cancel()
         await last
         require(not late.done() and not note.done(), "a request or a push began while the server drained")
@@ -609,7 +609,7 @@ async def unknown(port, options):
         # A known field of another wire type gives no place.
         session.link.send(bytes([8 << 3, 1]))
         await session.call(SERVICE + "Echo", chat(2))
-        # One that goes on with version 1 to 9 speaks version 1.
+        # A client that resumes with versions 1 to 9 uses version 1.
         client.versions = (1, 9)
         await cut_and_come_back(session)
         await session.call(SERVICE + "Echo", chat(3))

@@ -9,7 +9,7 @@ from session_lanes import Entry
 from session_messages import SMALLEST_CREDIT, Frame, Violation, load
 
 CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNIMPLEMENTED = 1, 2, 3, 4, 8, 12
-# Unplaced messages that wait for one handler; more are dropped.
+# The limit of unplaced messages that wait for one handler; further ones are dropped.
 UNPLACED_LIMIT = 256
 
 PACKAGE = "lifeline.session.v1."
@@ -45,7 +45,7 @@ class Stream:
     def __init__(self, credit):
         # Keeps the order of messages that wait for credit.
         self.turn = asyncio.Lock()
-        # The last message if a newer one may replace it.
+        # The last message, if a newer one may replace it.
         self.replaceable = None
         self.reset(credit)
 
@@ -103,7 +103,7 @@ class Arrivals:
     def __init__(self, session, grants):
         self.session, self.grants, self.life = session, grants, session.life
         self.items = deque()
-        # The one that the handler is at.
+        # The handler's current message.
         self.current = None
         self.is_ended = self.is_closed = False
         self.changed = asyncio.Event()

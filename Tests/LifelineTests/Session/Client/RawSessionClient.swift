@@ -7,7 +7,7 @@ import TestProtos
 
 @testable import Lifeline
 
-/// Runs a server of sessions on a clock that a test moves.
+/// Runs a session server on a manual clock.
 func withServer(
     _ methods: SessionMethod...,
     log: TestLog = TestLog(),
@@ -42,21 +42,22 @@ func withServer(
     }
 }
 
-/// A client that says what a test says. It names methods by itself before their first use, and counts the places of the
-/// frames that it reads. Read from one task at a time.
+/// A client that sends the frames that a test chooses. It names methods by itself before their first use, and counts
+/// the places of the frames that it reads. Read from one task at a time.
 final class RawSessionClient: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
     fileprivate struct State {
-        /// The numbers that it has given.
+        /// The method numbers that it has assigned.
         var methods: [String: UInt32]
         /// How many frames it has read of each lane.
         var ordinary: UInt64 = 0
         var urgent: UInt64 = 0
-        /// Up to which of its own ordinary places the server has acknowledged all, and which above.
+        /// The client's ordinary places that the server has acknowledged: all up to one place, and single ones above
+        /// it.
         var acknowledged: UInt64 = 0
         var acknowledgedAbove: Set<UInt64> = []
-        /// Bytes that have come; those from `start` on were not read.
+        /// Received bytes. Those from `start` on are unread.
         var bytes: [UInt8] = []
         var start = 0
     }
@@ -64,19 +65,19 @@ final class RawSessionClient: Sendable {
     let socket: RawSocket
     private let state: NIOLockedValueBox<State>
 
-    /// - Parameter methods: the numbers that the session has already.
+    /// - Parameter methods: the method numbers that the session already has.
     init(socket: RawSocket, methods: [String: UInt32] = [:]) {
         self.socket = socket
         state = NIOLockedValueBox(State(methods: methods))
     }
 
-    /// - Parameter methods: the numbers that the session has already.
+    /// - Parameter methods: the method numbers that the session already has.
     static func connect(to server: SessionServer, methods: [String: UInt32] = [:]) async throws -> RawSessionClient {
         guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else { throw CancellationError() }
         return RawSessionClient(socket: try await RawSocket.connect(toPort: Int(port)), methods: methods)
     }
 
-    /// The numbers that it has given to methods.
+    /// The numbers that it has assigned to methods.
     var methods: [String: UInt32] { state.withLockedValue { $0.methods } }
 
     /// How many ordinary frames it has read over this connection.
@@ -85,7 +86,7 @@ final class RawSessionClient: Sendable {
     /// How many urgent frames it has read over this connection.
     var urgentCount: UInt64 { state.withLockedValue { $0.urgent } }
 
-    /// Whether the server has acknowledged the ordinary frame at a place, as far as was read.
+    /// Whether the frames read so far acknowledge the ordinary frame at a place.
     func isAcknowledged(_ place: UInt64) -> Bool {
         state.withLockedValue { place <= $0.acknowledged || $0.acknowledgedAbove.contains(place) }
     }
@@ -96,7 +97,7 @@ final class RawSessionClient: Sendable {
         try await socket.write(try frames.flatMap { frame in try frame.withDelimitedBytes { Array($0) } })
     }
 
-    /// Says hello; returns the answer.
+    /// Sends a hello, and returns the answer.
     func hello(_ populate: (inout Lifeline_Session_V1_Hello) -> Void = { _ in }) async throws -> Frame {
         try await sayHello(populate)
         return try await next()
@@ -106,7 +107,7 @@ final class RawSessionClient: Sendable {
         try await send(.hello(populate))
     }
 
-    /// Says hello for a session that was begun before; returns the answer.
+    /// Sends a hello for an existing session, and returns the answer.
     func resume(
         _ welcome: Lifeline_Session_V1_Welcome,
         attempt: UInt64 = 2,
@@ -118,7 +119,7 @@ final class RawSessionClient: Sendable {
         }
     }
 
-    /// The number of a method, which is named first where it has none.
+    /// Returns the number of a method. Names the method first if it has none.
     @discardableResult
     func name(_ method: String) async throws -> UInt32 {
         let (number, isNew) = state.withLockedValue { state in
@@ -131,7 +132,7 @@ final class RawSessionClient: Sendable {
         return number
     }
 
-    /// Pushes a message, which takes a place, and its method's name another one.
+    /// Pushes a message. The message takes a place, and so does the name of a new method.
     func push(
         _ method: String,
         _ payload: [UInt8] = [],
@@ -146,7 +147,7 @@ final class RawSessionClient: Sendable {
         )
     }
 
-    /// Asks for a response. The request takes a place, and its method's name another one.
+    /// Sends a request. The request takes a place, and so does the name of a new method.
     func ask(
         _ method: String,
         serial: UInt32 = 1,
@@ -180,14 +181,14 @@ final class RawSessionClient: Sendable {
         )
     }
 
-    /// Acknowledges all that was read over this connection, which must be the session's first one.
+    /// Acknowledges all frames that were read over this connection, which must be the session's first one.
     func acknowledgeAll() async throws {
         try await acknowledge(ordinary: ordinaryCount, urgent: urgentCount)
     }
 
     // MARK: Reading
 
-    /// The next frame, whatever it is.
+    /// The next frame of any kind.
     func nextFrame() async throws -> Frame {
         while true {
             if let frame = try state.withLockedValue({ try $0.takeFrame() }) { return frame }
@@ -197,7 +198,7 @@ final class RawSessionClient: Sendable {
         }
     }
 
-    /// The next frame but acknowledgements, credits, and names of methods.
+    /// The next frame that is not an acknowledgement, a credit or a method name.
     func next() async throws -> Frame {
         while true {
             let frame = try await nextFrame()
@@ -208,7 +209,7 @@ final class RawSessionClient: Sendable {
         }
     }
 
-    /// Whether the server has ended its side, but for acknowledgements.
+    /// Whether the server has ended its side without further frames except acknowledgements.
     func isEnded() async throws -> Bool {
         do {
             _ = try await next()
@@ -220,7 +221,7 @@ final class RawSessionClient: Sendable {
 }
 
 extension RawSessionClient.State {
-    /// The first frame that has come whole; nil when there is none.
+    /// The first frame that has arrived whole; nil if there is none.
     fileprivate mutating func takeFrame() throws -> RawSessionClient.Frame? {
         var (length, index) = (0, start)
         while true {
@@ -258,7 +259,7 @@ extension RawSessionClient.State {
 }
 
 extension Lifeline_Session_V1_Frame.OneOf_Kind {
-    /// The lane in which it has a place.
+    /// The lane in which the frame has a place.
     fileprivate var lane: SessionLane? {
         switch self {
         case .push, .request, .requestPart, .requestEnd, .responsePart, .response, .method, .blank: .ordinary
@@ -269,7 +270,7 @@ extension Lifeline_Session_V1_Frame.OneOf_Kind {
 }
 
 extension Lifeline_Session_V1_Frame {
-    /// A hello of a new session, with the terms of tests.
+    /// A hello for a new session, with the terms of tests.
     static func hello(_ populate: (inout Lifeline_Session_V1_Hello) -> Void = { _ in }) -> Self {
         .with {
             ($0.hello.minimumVersion, $0.hello.maximumVersion, $0.hello.attempt) = (1, 1, 1)
@@ -292,7 +293,7 @@ extension Lifeline_Session_V1_Frame {
 }
 
 extension Lifeline_Session_V1_Terms {
-    /// Those of a peer that takes little.
+    /// The terms of a peer with small limits.
     static var test: Self {
         .with {
             ($0.windowFrames, $0.windowBytes, $0.credit, $0.maximumRequests) = (100, 100_000, 256 << 10, 100)

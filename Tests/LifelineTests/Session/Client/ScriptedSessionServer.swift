@@ -3,13 +3,13 @@ import LifelineClientTestSupport
 import NIOConcurrencyHelpers
 import TestProtos
 
-/// A frame of the client's.
+/// A frame from the client.
 @dynamicMemberLookup
 struct ClientFrame: Sendable {
     let frame: Lifeline_Session_V1_Frame
-    /// Its place in its lane; 0 where it has none.
+    /// Its place in its lane; 0 if it has none.
     let place: UInt64
-    /// The name of the method that it refers to by a number; empty where it refers to none.
+    /// The name of the method that it refers to by number; empty if it refers to none.
     let methodName: String
 
     subscript<Value>(dynamicMember field: KeyPath<Lifeline_Session_V1_Frame, Value>) -> Value {
@@ -26,24 +26,24 @@ struct ClientFrame: Sendable {
         }
     }
 
-    /// The number in the `TestMessage` that it carries; nil where it carries none.
+    /// The number in its `TestMessage`; nil if it has none.
     var number: Int? { (try? TestMessage(serializedBytes: payload))?.number }
 
-    /// Whether it takes the place of a message that is not sent.
+    /// Whether it is a blank, which holds the place of a message that is not sent.
     var isBlank: Bool { if case .blank? = frame.kind { true } else { false } }
 }
 
-/// The server's end of one connection, which does what a test says. It names methods before their first use, counts the
-/// places of the client's frames, and keeps acknowledgements, credits and names apart from other frames. Read from one
-/// task at a time.
+/// The server's end of one connection, which a test scripts. It names methods before their first use, counts the places
+/// of the client's frames, and keeps acknowledgements, credits and names apart from other frames. Read from one task at
+/// a time.
 final class ScriptedSessionServer: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
     /// The names of methods in a session.
     struct MethodNames {
-        /// Those that the client has given, by their numbers.
+        /// The names that the client has given, by number.
         var ofClient: [UInt32: String] = [:]
-        /// The numbers that this server has given.
+        /// The numbers that this server has assigned.
         var numbers: [String: UInt32] = [:]
     }
 
@@ -67,7 +67,7 @@ final class ScriptedSessionServer: Sendable {
 
     // MARK: Reading
 
-    /// The next frame but acknowledgements, credits, and names of methods.
+    /// The next frame that is not an acknowledgement, a credit or a method name.
     func next() async throws -> ClientFrame {
         while true {
             try takeIn()
@@ -78,7 +78,7 @@ final class ScriptedSessionServer: Sendable {
         }
     }
 
-    /// The frames that have come and were not read with `next`.
+    /// The received frames that were not read with `next`.
     var unread: [ClientFrame] {
         get throws {
             try takeIn()
@@ -86,7 +86,7 @@ final class ScriptedSessionServer: Sendable {
         }
     }
 
-    /// The acknowledgements that have come, the oldest first.
+    /// The received acknowledgements, oldest first.
     var acknowledgements: [Lifeline_Session_V1_Acknowledgement] {
         get throws {
             try takeIn()
@@ -94,7 +94,7 @@ final class ScriptedSessionServer: Sendable {
         }
     }
 
-    /// The credits that the client has told, the oldest first.
+    /// The received credits, oldest first.
     var credits: [Lifeline_Session_V1_Credit] {
         get throws {
             try takeIn()
@@ -110,7 +110,7 @@ final class ScriptedSessionServer: Sendable {
         }
     }
 
-    /// Waits for the next credit, and removes it from those that have come.
+    /// Waits for the next credit, and removes it from the received ones.
     func nextCredit() async throws -> Lifeline_Session_V1_Credit {
         while try credits.isEmpty {
             try Task.checkCancellation()
@@ -147,7 +147,7 @@ final class ScriptedSessionServer: Sendable {
         _ = peer.send(try frames.map { try $0.serializedBytes() })
     }
 
-    /// The number of a method, which is named first where it has none.
+    /// Returns the number of a method. Names the method first if it has none.
     @discardableResult
     func name(_ method: String) throws -> UInt32 {
         let (number, isNew) = names.withLockedValue { names in
@@ -160,7 +160,7 @@ final class ScriptedSessionServer: Sendable {
         return number
     }
 
-    /// Pushes a message, which takes a place, and its method's name another one.
+    /// Pushes a message. The message takes a place, and so does the name of a new method.
     func push(_ method: String, _ payload: [UInt8] = []) throws {
         let number = try name(method)
         try send(.with { ($0.push.method, $0.push.payload) = (number, payload) })
@@ -181,12 +181,12 @@ final class ScriptedSessionServer: Sendable {
         try sendPart(of: request, message.serializedBytes())
     }
 
-    /// Ends an answer with parts.
+    /// Ends a response with parts.
     func endParts(of request: ClientFrame) throws {
         try send(.with { $0.response.serial = request.request.serial })
     }
 
-    /// Acknowledges a request, and replies to it: with a payload, or with what it asked with.
+    /// Acknowledges a request, and replies to it: with a payload, or with the payload of the request.
     func reply(to request: ClientFrame, _ payload: [UInt8]? = nil) throws {
         try send(
             .with { $0.acknowledgement.ordinary = request.place },
@@ -202,7 +202,7 @@ final class ScriptedSessionServer: Sendable {
         try send(.with { $0.acknowledgement.ordinary = place })
     }
 
-    /// Acknowledges an ordinary frame of the client's, and those before it.
+    /// Acknowledges an ordinary frame from the client, and those before it.
     func acknowledge(_ frame: ClientFrame) throws {
         try acknowledge(place: frame.place)
     }
@@ -241,7 +241,7 @@ final class ScriptedSessionServer: Sendable {
         urgent: UInt64 = 0,
         terms: (inout Lifeline_Session_V1_Terms) -> Void = { _ in }
     ) throws {
-        // A new session begins at the first place, and without names.
+        // A new session begins at the first place and without names.
         inbound.withLockedValue { ($0.ordinary, $0.urgent) = resumed ? (received, urgent) : (0, 0) }
         if !resumed { names.withLockedValue { $0 = MethodNames() } }
         try send(
@@ -264,7 +264,7 @@ final class ScriptedSessionServer: Sendable {
 }
 
 extension ScriptedSessionServer.Inbound {
-    /// The place of the next frame; 0 where it has none.
+    /// The place of the next frame; 0 if it has none.
     fileprivate mutating func place(of frame: Lifeline_Session_V1_Frame) -> UInt64 {
         switch frame.kind {
         case .push, .request, .requestPart, .requestEnd, .responsePart, .response, .method, .blank:
@@ -280,7 +280,7 @@ extension ScriptedSessionServer.Inbound {
 }
 
 extension Lifeline_Session_V1_Frame {
-    /// The number of a method that it refers to; 0: none.
+    /// The method number that it refers to; 0: none.
     fileprivate var methodNumber: UInt32 {
         switch kind {
         case .push(let push)?, .unplacedPush(let push)?: push.method

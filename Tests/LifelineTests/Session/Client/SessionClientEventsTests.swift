@@ -2,7 +2,7 @@ import Testing
 
 @testable import Lifeline
 
-/// What subscribers of a session's client see.
+/// The events that subscribers of a session client get.
 @Suite(.timeLimit(.minutes(1))) struct SessionClientEventsTests {
     private func isOpened(_ event: SessionEvent?, resumed: Bool) -> Bool {
         if case .opened(_, resumed)? = event?.kind { true } else { false }

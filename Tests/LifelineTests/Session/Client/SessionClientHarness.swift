@@ -6,14 +6,14 @@ import NIOConcurrencyHelpers
 
 @testable import Lifeline
 
-/// A session's client on a scripted transport, and what a test moves: its server, frame by frame, and time.
+/// A session client on a scripted transport. The test controls its server, frame by frame, and time.
 struct SessionClientHarness: Sendable {
     let transport = ScriptedTransport()
     let clock = ManualClock()
     let network = ManualNetwork()
     let log = TestLog()
     let client: SessionClient
-    /// What both sides have named in the present session, over all of its connections.
+    /// The method names of both sides in the current session, across all of its connections.
     private let names = NIOLockedValueBox(ScriptedSessionServer.MethodNames())
 
     init(
@@ -32,7 +32,7 @@ struct SessionClientHarness: Sendable {
         )
     }
 
-    /// Runs the client and `body`, and ends the session at once then.
+    /// Runs the client and `body`, and then ends the session at once.
     func run(_ body: (SessionClient) async throws -> Void) async throws {
         let running = Task { try await client.run() }
         do {
@@ -51,13 +51,13 @@ struct SessionClientHarness: Sendable {
         ScriptedSessionServer(peer: try await transport.nextAttempt().accept(), names: names)
     }
 
-    /// Whether the session has a connection, as far as it knows.
+    /// Whether the session knows of a connection.
     var hasOutlet: Bool { client.engine.state.withLock { $0.outlet != nil } }
 
-    /// How many calls wait for their responses.
+    /// The number of calls that wait for their responses.
     var requestCount: Int { client.engine.state.withLock { $0.machine.requestCount } }
 
-    /// How many messages wait for credit or room.
+    /// The number of messages that wait for credit or room.
     var waitingCount: Int { client.engine.state.withLock { $0.machine.waitingCount } }
 
     /// Moves time to the next attempt to connect.

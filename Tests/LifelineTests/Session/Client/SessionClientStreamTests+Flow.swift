@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lifeline
 
-// How fast messages of streams go, and what becomes of those that cannot be taken.
+// The flow of stream messages, and messages that cannot be taken.
 extension SessionClientStreamTests {
     // MARK: Credit
 
@@ -26,16 +26,16 @@ extension SessionClientStreamTests {
                     .with { ($0.credit.request, $0.credit.bytes) = (request.request.serial, bytes) }
                 )
             }
-            // The second one uses more than is left.
+            // The second message uses more credit than is left.
             for number in 1...2 { #expect(try await server.next().payload.last == UInt8(number)) }
             try await until { harness.waitingCount == 1 }
             #expect(sent.all == [1, 2])
-            // Nothing else waits for it.
+            // Other messages do not wait for this stream.
             try await client.push("t.T/P", TestMessage(number: 0))
             #expect(try await server.next().methodName == "t.T/P")
             try grant(100_000)
             #expect(try await server.next().payload.last == 3)
-            // What is not more says nothing.
+            // A grant that is not higher has no effect.
             try grant(90_000)
             try await until { harness.waitingCount == 1 }
             #expect(try server.unread.isEmpty)
@@ -99,11 +99,11 @@ extension SessionClientStreamTests {
             let part = try await server.next()
             guard case .unplacedRequestPart(let unplaced)? = part.kind else { return #expect(Bool(false)) }
             #expect((unplaced.serial, part.number) == (request.request.serial, 1))
-            // What is not sent yet is replaced.
+            // The unsent message is replaced.
             server.peer.holdOffers()
             goesOn.signal()
             try await until { client.statistics.replacedMessageCount == 1 }
-            // With the end that follows.
+            // The count includes the end that follows.
             try await until { harness.client.statistics.keptMessageCount == 4 }
             #expect(server.peer.takeOffers() == 1)
             #expect(try await server.next().number == 3)
@@ -127,7 +127,7 @@ extension SessionClientStreamTests {
                 return nil
             }
             let request = try await server.next()
-            // These use up their credits.
+            // These messages use up their credits.
             for number in 1...2 {
                 try server.sendPart(of: request, Self.large(number))
                 try server.push("t.T/Unread", Self.large(number))
@@ -151,7 +151,7 @@ extension SessionClientStreamTests {
         }
     }
 
-    @Test func whatIsTakenIsGrantedAgain() async throws {
+    @Test func takenMessagesAreGrantedAgain() async throws {
         let harness = SessionClientHarness { $0.limits.maximumUnreadByteCount = 64 << 10 }
         try await harness.run { client in
             var server = try await harness.accept()
@@ -174,7 +174,7 @@ extension SessionClientStreamTests {
             #expect(ofStream.response == request.request.serial)
             #expect(ofStream.bytes == UInt64((64 << 10) + (try part.serializedBytes().count) + 64))
             #expect(try server.name("t.T/N") == ofMethod.method)
-            // The frames that told it may have been lost.
+            // The credit frames may have been lost.
             server = try await harness.reconnect(server)
             let hello = try await server.welcome(resumed: true, processed: request.place, received: request.place)
             #expect(hello.progress.received == 3)
@@ -196,7 +196,7 @@ extension SessionClientStreamTests {
             try await harness.moveToAcknowledgement(of: 1, by: server)
             for number in 1...3 { try server.push("t.T/N", TestMessage(number: number)) }
             #expect(try await batches.next()?.map(\.number) == [1, 2, 3])
-            // None of them is processed yet.
+            // None of the messages is processed yet.
             #expect(harness.clock.nextWakeUp != harness.clock.now + .milliseconds(20))
             try server.push("t.T/N", TestMessage(number: 4))
             #expect(try await batches.next()?.map(\.number) == [4])
@@ -212,7 +212,7 @@ extension SessionClientStreamTests {
             let batches = Notes<[Int?]>()
             let loop = Task { for try await batch in pushes.batches { batches.add(batch.map(\.number)) } }
             try server.push("t.T/N", [0xFF])
-            // Its name is processed before it.
+            // The method's name is processed before the push.
             try await until { client.engine.state.withLock { $0.machine.inbound.processed } == 2 }
             try await harness.moveToAcknowledgement(of: 2, by: server)
             let number = try server.name("t.T/N")
@@ -266,7 +266,7 @@ extension SessionClientStreamTests {
                     $0.responsePart.payload = try TestMessage(number: number).serializedBytes()
                 }
             }
-            // Those that come together.
+            // A batch has the messages that arrive together.
             try server.send(part(1), part(2), part(3))
             try await until { batches.count == 1 }
             try await harness.moveToAcknowledgement(of: 3, by: server)
@@ -276,7 +276,7 @@ extension SessionClientStreamTests {
         }
     }
 
-    // MARK: What cannot be taken
+    // MARK: Malformed messages
 
     @Test(arguments: [false, true]) func aMessageThatIsNone(_ isInBatches: Bool) async throws {
         try await withSession { _, client, server in
@@ -290,7 +290,7 @@ extension SessionClientStreamTests {
                 }
             }
             var request = try await server.next()
-            // Those before it come nevertheless.
+            // The messages before it still arrive.
             func part(_ payload: [UInt8]) -> ScriptedSessionServer.Frame {
                 .with { ($0.responsePart.serial, $0.responsePart.payload) = (request.request.serial, payload) }
             }
@@ -338,7 +338,7 @@ extension SessionClientStreamTests {
         }
     }
 
-    /// Its messages would come twice.
+    /// A second stream would send the messages twice.
     @Test func aStreamIsMadeOnce() async throws {
         let again = Intercepting { call, next throws(SessionError) in
             if call.kind == .push { return try await next(call) }
@@ -362,7 +362,7 @@ extension SessionClientStreamTests {
         }
     }
 
-    /// Whoever sends its messages does not wait for it for ever.
+    /// The closure that sends its messages does not wait for ever.
     @Test func aStreamThatAnInterceptorAnswersByItself() async throws {
         let errors = Notes<SessionError.Code?>()
         let answering = Intercepting { call, next throws(SessionError) in

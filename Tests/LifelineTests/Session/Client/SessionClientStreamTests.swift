@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lifeline
 
-/// Calls with streams of messages, against a server that does what a test says.
+/// Calls with streams of messages, against a scripted server.
 @Suite(.timeLimit(.minutes(1))) struct SessionClientStreamTests {
     private struct Failure: Error {}
 
@@ -36,7 +36,7 @@ import Testing
         Task { try await client.clientStream("t.T/Up", returning: TestMessage.self, timeout: timeout, send) }
     }
 
-    /// Sends messages as `send` does, and returns the numbers that come.
+    /// Sends messages as `send` does, and returns the received numbers.
     func chat(
         _ client: SessionClient,
         timeout: Duration? = nil,
@@ -57,13 +57,13 @@ import Testing
         try await Event().wait()
     }
 
-    /// Expects that nothing more has come of the client, but for what it does now.
+    /// Expects that the next frame of the client is a push that is sent now.
     func expectNothingMore(of client: SessionClient, at server: ScriptedSessionServer) async throws {
         try await client.push("t.T/Last", TestMessage(number: 0))
         #expect(try await server.next().methodName == "t.T/Last")
     }
 
-    /// A message that takes 40 KB: two of them use up the least credit that there is.
+    /// A message of 40 KB: two of them use up the minimum credit.
     static func large(_ number: Int) -> TestMessage {
         TestMessage([UInt8](repeating: UInt8(number), count: 40_000))
     }
@@ -102,7 +102,7 @@ import Testing
             try server.reply(to: request, TestMessage(number: 2).serializedBytes())
             #expect(try await call.value.number == 2)
             try await cancelled.wait()
-            // The server needs no end of what it has answered.
+            // After its response, the server needs no end of the request.
             try await expectNothingMore(of: client, at: server)
         }
     }
@@ -113,7 +113,7 @@ import Testing
             let call = upload(client) { writer in
                 try await writer.send(TestMessage(number: 1))
                 try? await Self.waitForCancellation()
-                // Out of the task that was cancelled.
+                // A detached task is not cancelled.
                 await Task.detached {
                     errors.add(await sessionError { try await writer.send(TestMessage(number: 2)) }?.code)
                     errors.add(
@@ -140,7 +140,7 @@ import Testing
             _ = try await server.next()
             await #expect(throws: Failure.self) { try await call.value }
             #expect(try await server.next().cancel.serial == request.request.serial)
-            // A reply comes too late.
+            // The reply is late.
             try server.reply(to: request)
             try await until { client.statistics.lateMessageCount == 1 }
         }
@@ -181,7 +181,7 @@ import Testing
             let request = try await server.next()
             try server.sendPart(of: request, TestMessage(number: 1))
             try server.endParts(of: request)
-            // Not with an empty reply.
+            // The call must not return an empty reply.
             #expect(await sessionError { try await call.value } != nil)
             #expect(try server.unread.first?.cancel.serial == request.request.serial)
         }
@@ -309,7 +309,7 @@ import Testing
         try await withSession { _, client, server in
             let stops = Event()
             @Sendable func send(_ writer: SessionStreamWriter<TestMessage>) async throws {
-                // It ends behind the call.
+                // The closure ends after the call.
                 await Task.detached { try? await stops.wait() }.value
             }
             let call = Task {
@@ -359,7 +359,7 @@ import Testing
         }
     }
 
-    /// Nor are its messages.
+    /// Its messages are not sent either.
     @Test func aStreamThatTimesOutWithoutAConnectionIsNotSent() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
@@ -407,7 +407,7 @@ import Testing
             try await cancelled.wait()
             _ = await events.next()
             guard case .lost(let inDoubt)? = await events.next()?.kind else { return #expect(Bool(false)) }
-            // The call, and not each of its messages.
+            // The call is in doubt, not each of its messages.
             #expect(inDoubt.map(\.method) == [isBothWays ? "t.T/Chat" : "t.T/Up"])
             try await expectNothingMore(of: client, at: server)
         }
@@ -443,7 +443,7 @@ import Testing
         }
     }
 
-    /// Until then it counts with the least credit that there is.
+    /// Before the connection, the stream has the minimum credit.
     @Test func aStreamThatBeginsBeforeItsConnection() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in

@@ -10,9 +10,9 @@ import Testing
 
 @testable import Lifeline
 
-// Servers that do not do as they should, and what a user learns of it.
+// Servers that misbehave, and the errors that the user gets.
 extension SessionClientTests {
-    @Test func whatIsNoWelcomeCostsTheConnectionAlone() async throws {
+    @Test func anotherFrameThanAWelcomeEndsOnlyTheConnection() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             var server = try await harness.accept()
@@ -32,7 +32,7 @@ extension SessionClientTests {
         }
     }
 
-    @Test func whatTheServerOfANewSessionDoesNotTake() async throws {
+    @Test func messagesTooLargeForANewSession() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             var events = client.sessionEvents.makeAsyncIterator()
@@ -48,7 +48,7 @@ extension SessionClientTests {
         }
     }
 
-    /// It stays, and answers pings; the client leaves.
+    /// The server keeps the connection and answers pings; the client leaves.
     @Test func aServerThatAccusesTheClient() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
@@ -87,14 +87,14 @@ extension SessionClientTests {
         }
     }
 
-    /// Otherwise its timer would ring again and again.
+    /// Otherwise its timer would fire again and again.
     @Test func anAcknowledgementThatHasNoRoomWaitsForIt() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             let server = try await harness.accept()
             try await server.welcome()
             let pushes = client.pushes("t.T/N", of: TestMessage.self)
-            // More than the connection takes before it is read.
+            // More than the connection accepts before the peer reads.
             for _ in 1...3 { try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 300_000))) }
             #expect(client.engine.state.withLock { $0.outlet?.isBlocked } == true)
             try server.push("t.T/N")
@@ -107,8 +107,8 @@ extension SessionClientTests {
         }
     }
 
-    /// The older one was accepted, and is gone: one of the two is sent.
-    @Test func whoStopsToWaitWithWhatReplacedAnother() async throws {
+    /// The older message was accepted, and is gone: one of the two is sent.
+    @Test func cancellingTheWaitForAReplacingPush() async throws {
         let harness = SessionClientHarness { $0.limits.maximumKeptByteCount = 4_096 }
         try await harness.run { client in
             func message(_ count: Int) -> TestMessage { TestMessage([UInt8](repeating: 1, count: count)) }
@@ -133,7 +133,7 @@ extension SessionClientTests {
             let server = try await harness.accept()
             try await server.welcome()
             server.peer.holdClosing()
-            // The second waits in line, the goodbye behind it.
+            // The second push waits to be sent, and the goodbye waits behind it.
             for _ in 1...2 { try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 2_000))) }
             client.engine.end(.abandoned)
             try await server.peer.waitForClose()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lifeline
 
-/// A session's client against a server that does what a test says, on a clock that a test moves.
+/// A session client against a scripted server, on a manual clock.
 @Suite(.timeLimit(.minutes(1))) struct SessionClientTests {
     @Test func helloSaysWhoTheClientIs() async throws {
         let harness = SessionClientHarness {
@@ -53,7 +53,7 @@ import Testing
             try await until { harness.clock.nextWakeUp == deadline }
             harness.clock.advance(to: deadline)
             #expect(await sessionError { try await call.value }?.code == .timedOut)
-            // The handler is cancelled, and what it says too late is dropped.
+            // The client cancels the handler, and drops its late reply.
             #expect(try await server.next().cancel.serial == request.request.serial)
             try server.reply(to: request)
             try await until { client.statistics.lateMessageCount == 1 }
@@ -78,7 +78,7 @@ import Testing
             let patient = Task { try await client.call("t.T/B", TestMessage(number: 2), returning: TestMessage.self) }
             let server = try await harness.accept()
             try await server.welcome()
-            // What timed out is not sent.
+            // The call that timed out is not sent.
             let request = try await server.next()
             #expect(request.methodName == "t.T/B")
             try server.reply(to: request)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func whatWasNotProcessedIsSentAgain() async throws {
+    @Test func unprocessedMessagesAreSentAgain() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
             var server = try await harness.accept()
@@ -145,10 +145,11 @@ import Testing
             try await until { client.statistics.keptMessageCount == 3 }
             server.peer.close(.lost)
             try await until { client.state == .backingOff && !harness.hasOutlet }
-            // Sent in the next session.
+            // This push is sent in the next session.
             try await client.push("t.T/P", TestMessage(number: 4))
             try await harness.waitForBackoff()
-            // Its deadline passes in that time. It fails before the session is known to be lost, so it is not in doubt.
+            // The deadline of the call passes in that time. The call fails before the client knows that the session is
+            // lost, so it is not in doubt.
             #expect(await sessionError { try await call.value }?.code == .timedOut)
             server = try await harness.accept()
             try await server.welcome(id: 2)
@@ -202,7 +203,7 @@ import Testing
             let server = try await harness.accept()
             try await server.welcome()
             var pushes = client.pushes("t.T/N", of: TestMessage.self).makeAsyncIterator()
-            // A name is processed when it comes.
+            // A name counts as processed when it arrives.
             try server.name("t.T/N")
             try await harness.moveToAcknowledgement(of: 1, by: server)
             for _ in 1...2 { try server.push("t.T/N") }
@@ -256,7 +257,7 @@ import Testing
         try await harness.run { client in
             let server = try await harness.accept()
             try await server.welcome()
-            // The name of the method takes room, too.
+            // The method's name takes room, too.
             for number in 1...3 { try await client.push("t.T/P", TestMessage(number: number)) }
             let cancelled = Task { try await client.push("t.T/P", TestMessage(number: 4)) }
             try await until { client.statistics.keptMessageCount == 5 }
@@ -271,12 +272,12 @@ import Testing
         }
     }
 
-    /// Whether or not who waited has heard of it: what was accepted is sent.
+    /// An accepted push is sent, whether or not its cancelled sender knows that it was accepted.
     @Test func aPushThatIsCancelledWhenItWasAccepted() async throws {
         let harness = SessionClientHarness { $0.limits.maximumKeptMessageCount = 4 }
         try await harness.run { client in
             let server = try await harness.accept()
-            // What is accepted waits for its turn.
+            // Accepted messages wait for the window.
             try await server.welcome { $0.windowFrames = 1 }
             for place: UInt64 in 1...100 {
                 while client.statistics.keptMessageCount < 4 { try await client.push("t.T/P", TestMessage(number: 0)) }
@@ -290,7 +291,7 @@ import Testing
         }
     }
 
-    /// A task that is cancelled learns that it is, whatever else there is to say.
+    /// A cancelled task gets a cancellation error, even if there are other errors.
     @Test func cancelledWhenTheSessionHadEnded() async throws {
         let harness = SessionClientHarness()
         let running = Task { try await harness.client.run() }
@@ -305,11 +306,11 @@ import Testing
         )
     }
 
-    @Test func whatWaitsForRoomFailsWithTheSession() async throws {
+    @Test func messagesThatWaitForRoomFailWithTheSession() async throws {
         let harness = SessionClientHarness { $0.limits.maximumKeptMessageCount = 4 }
         let running = Task { try await harness.client.run() }
         let client = harness.client
-        // The name of the method takes room, too.
+        // The method's name takes room, too.
         for number in 1...3 { try await client.push("t.T/P", TestMessage(number: number)) }
         let waiting = Task { try await client.push("t.T/P", TestMessage(number: 4)) }
         try await until { client.statistics.keptMessageCount == 5 }
@@ -318,7 +319,7 @@ import Testing
         _ = await running.result
         var end: [SessionMessageInDoubt] = []
         for await event in client.sessionEvents { if case .ended(nil, let inDoubt) = event.kind { end = inDoubt } }
-        // Those that were accepted.
+        // These are the accepted messages.
         #expect(end.map(\.outcome) == [.unsent, .unsent, .unsent])
     }
 
@@ -377,16 +378,16 @@ import Testing
             try server.send(
                 .with { ($0.goodbye.code, $0.goodbye.pauseMilliseconds) = (.draining, 3_000) }
             )
-            // Nothing more is begun there: a push waits for the next connection.
+            // Nothing new is begun over this connection: a push waits for the next one.
             let push = Task { try await client.push("t.T/P", TestMessage(number: 2)) }
             try await until { harness.waitingCount == 1 }
             #expect(server.peer.abortReason == nil)
             try server.reply(to: request)
             #expect(try await begun.value.number == 1)
             #expect(try server.unread.isEmpty)
-            // The name of its method has gone out, and is processed when it comes.
+            // The name of its method was sent, and counts as processed when it arrives.
             try server.acknowledge(place: request.place + 1)
-            // Nothing is under way any more: when the server knows that, the client leaves, and comes back after the
+            // Nothing is under way any more. When the server knows this, the client leaves, and comes back after the
             // pause.
             let pauseEnd = harness.clock.now + .milliseconds(3_000)
             harness.clock.advance(by: .milliseconds(20))
@@ -405,7 +406,7 @@ import Testing
         }
     }
 
-    /// No server keeps a client away for longer than it lets itself be kept.
+    /// A server cannot keep a client away for longer than the client's `maximumPause`.
     @Test(arguments: ["reconnect", "network", "time"]) func aLongPauseIsCutShort(by what: String) async throws {
         let harness = SessionClientHarness { $0.maximumPause = .seconds(3) }
         try await harness.run { client in
@@ -430,7 +431,7 @@ import Testing
         }
     }
 
-    /// A request that timed out while there was no connection is sent again for its place's sake; nobody waits for it.
+    /// A request that timed out without a connection is sent again only to fill its place; nobody waits for it.
     @Test func aCallThatHasEndedDoesNotHoldTheClientBack() async throws {
         let harness = SessionClientHarness { $0.client.backoff.initialDelay = .seconds(1) }
         try await harness.run { client in
@@ -454,7 +455,7 @@ import Testing
             server = try await harness.accept()
             try await server.welcome(resumed: true)
             let again = [try await server.next(), try await server.next()]
-            // The cancellation comes behind its request.
+            // The cancellation follows its request.
             #expect(again.map(\.methodName) == ["t.T/A", ""])
             #expect(again[0].request.timeoutMilliseconds == 1)
             #expect(again[1].cancel.serial == again[0].request.serial)
@@ -509,12 +510,12 @@ import Testing
             try await client.push("t.T/P", TestMessage(number: 1))
             _ = try await server.next()
             server = try await harness.reconnect(server)
-            // The session knows of the connection.
+            // Now the session knows of the connection.
             #expect(try await server.next().hello.sessionID == [UInt8](repeating: 1, count: 16))
             #expect(try sessionFrames(in: server.peer.ping(7) ?? []).map(\.ping.number) == [7])
             try server.send(.with { $0.pong.number = 7 })
             try server.sendWelcome(resumed: true)
-            // The session goes on.
+            // The session continues.
             #expect(try await server.next().number == 1)
         }
     }
@@ -530,7 +531,7 @@ import Testing
             let call = Task { try await client.call("t.T/A", TestMessage(number: 1), returning: TestMessage.self) }
             let request = try await server.next()
             trigger.triggerGracefulShutdown()
-            // It takes nothing more, and waits for what was begun.
+            // The client accepts nothing more, and waits for its open calls.
             let late = harness.clock.now + .seconds(7)
             try await until { harness.clock.nextWakeUp == late }
             #expect(
@@ -572,16 +573,16 @@ import Testing
             let server = try await harness.accept()
             try await server.welcome()
             try await until { client.state == .ready }
-            // The second waits in line, the third behind it.
+            // The second push waits to be sent, and the third waits behind it.
             for _ in 1...3 { try await client.push("t.T/P", TestMessage([UInt8](repeating: 1, count: 2_000))) }
-            // A method without a number.
+            // A method number that was not assigned.
             try server.send(.with { $0.push.method = 1 })
             for place: UInt64 in 2...3 { #expect(try await server.next().place == place) }
             #expect(try await server.next().goodbye.code == .violation)
             #expect(server.peer.abortReason == nil)
             let cut = harness.clock.now + SessionOptions().goodbyeTimeout
             try await until { harness.clock.nextWakeUp == cut }
-            // Who ends its side in time is not cut.
+            // A peer that ends its side in time is not cut.
             server.peer.close(nil)
             try await until { !harness.hasOutlet }
             try await harness.waitForBackoff()
@@ -589,7 +590,7 @@ import Testing
         }
     }
 
-    /// It would come over every connection, if the session went on.
+    /// If the session continued, the frame would arrive over every connection.
     @Test func aFrameThatIsRefusedAgainAndAgain() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in
@@ -607,7 +608,7 @@ import Testing
                 try server.send(.with { $0.push.method = 1 })
                 #expect(try await server.next().goodbye.code == .violation)
                 server.peer.close(nil)
-                // Not at once, and with a session of its own.
+                // The next connection is made later, with a new session.
                 try await harness.waitForBackoff()
             }
             #expect(await call.value?.code == .sessionLost)
@@ -615,7 +616,7 @@ import Testing
     }
 
     /// A server that loses its sessions again and again does not fill the memory.
-    @Test func whatIsLeftOfLostSessionsIsBounded() async throws {
+    @Test func leftoversOfLostSessionsAreBounded() async throws {
         let harness = SessionClientHarness { $0.limits.maximumUnprocessedMessageCount = 4 }
         try await harness.run { client in
             let pushes = client.pushes("t.T/N", of: TestMessage.self)
@@ -648,7 +649,7 @@ import Testing
         let closing = Task { await client.close() }
         let late = harness.clock.now + .seconds(7)
         try await until { harness.clock.nextWakeUp == late }
-        // What was to be waited for is lost, so that nothing is left to wait for.
+        // The calls that the close waited for are lost, so it returns.
         try server.send(.with { $0.goodbye.code = .violation })
         server.peer.close(nil)
         await closing.value
@@ -688,9 +689,9 @@ import Testing
             var server = try await harness.accept()
             try await server.welcome()
             try await until { client.state == .ready }
-            // A method without a number.
+            // A method number that was not assigned.
             try server.send(.with { $0.push.method = 1 })
-            // It is told, and given time.
+            // The server gets a goodbye, and time to close.
             #expect(try await server.next().goodbye.code == .violation)
             let cut = harness.clock.now + SessionOptions().goodbyeTimeout
             try await until { harness.clock.nextWakeUp == cut }
@@ -701,9 +702,9 @@ import Testing
             try await harness.waitForBackoff()
             server = try await harness.accept()
             let hello = try await server.welcome(id: 2)
-            // The two do not agree on the session any more.
+            // The two sides disagree about the session, so a new one begins.
             #expect(hello.sessionID.isEmpty)
-            // A place that was not sent.
+            // An acknowledgement of a place that was not used.
             try server.acknowledge(place: 1)
             #expect(try await server.next().goodbye.code == .violation)
             try await until { harness.log.entries.filter { $0.text.contains("broke the rules") }.count >= 2 }
@@ -718,11 +719,11 @@ import Testing
             let server = try await harness.accept()
             try await server.welcome()
             try await until { client.state == .ready }
-            // None of them waits: the session keeps them.
+            // No push waits: the session keeps them.
             for number in 0..<200 {
                 try await client.push("t.T/P", TestMessage([UInt8](repeating: UInt8(number), count: 900)))
             }
-            // And the name of the method.
+            // One more: the method's name.
             #expect(client.statistics.keptMessageCount == 201)
             for number in 0..<200 {
                 let push = try await server.next()
@@ -776,7 +777,7 @@ import Testing
             let request = try await server.next()
             try server.reply(to: request, [0xFF])
             #expect(await sessionError { try await call.value }?.code == .malformedMessage)
-            // Nor are pushes: they are dropped, and the loop goes on.
+            // Malformed pushes are not thrown either: they are dropped, and the loop continues.
             let pushes = client.pushes("t.T/N", of: TestMessage.self)
             try server.push("t.T/N", [0xFF])
             try server.push("t.T/N")

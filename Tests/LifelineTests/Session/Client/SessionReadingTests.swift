@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lifeline
 
-/// Loops over messages, and which of these count as processed.
+/// Loops over messages, and the messages that count as processed.
 @Suite(.timeLimit(.minutes(1))) struct SessionReadingTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
@@ -37,7 +37,7 @@ import Testing
         .with { ($0.push.method, $0.push.payload) = (1, payload) }
     }
 
-    /// Up to which place the client has processed all.
+    /// The place up to which the client has processed everything.
     private func processed(_ harness: SessionClientHarness) -> UInt64 {
         harness.client.engine.state.withLock { $0.machine.inbound.processed }
     }
@@ -46,7 +46,7 @@ import Testing
         harness.client.engine.state.withLock { $0.machine.inbound.unprocessedSize.frameCount }
     }
 
-    /// Takes messages to the last one of these numbers.
+    /// Takes as many messages as there are numbers.
     private func take(_ count: Int, of pushes: SessionPushes<TestMessage>) async throws -> [Int?] {
         var numbers: [Int?] = []
         for try await message in pushes {
@@ -58,7 +58,7 @@ import Testing
 
     // MARK: Iterators that are kept
 
-    /// One that took a message and is kept withholds none of those that came with it from a loop that follows.
+    /// An iterator that took one message and is kept does not withhold the others of its batch from the next loop.
     @Test func aKeptIteratorWithholdsNothing() async throws {
         try await withPushes { harness, pushes, server in
             try push(1...5, by: server)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// Those that came together with the one in hand are dropped, too.
+    /// The other messages of the current batch are dropped, too.
     @Test func aLoopEndsWhenItStopsThePushes() async throws {
         try await withPushes { harness, pushes, server in
             try push(1...5, by: server)
@@ -88,10 +88,10 @@ import Testing
         }
     }
 
-    // MARK: What counts as processed
+    // MARK: Processed messages
 
-    /// Those before the one in hand are acknowledged, though the loop asks for no more: also where the connection asks
-    /// for what there is to send, and nothing else happens.
+    /// Messages before the current one are acknowledged, although the loop asks for no more. This also holds if nothing
+    /// happens except that the connection asks for frames to send.
     @Test(arguments: [false, true]) func aLoopThatWaitsHoldsBackOneMessage(isHeld: Bool) async throws {
         try await withPushes { harness, pushes, server in
             let (third, goOn) = (Event(), Event())
@@ -104,13 +104,13 @@ import Testing
             if isHeld { server.peer.holdOffers() }
             try push(1...5, by: server)
             try await third.wait()
-            // Where it is held, the connection has been told to ask.
+            // If offers are held, the session has asked the connection for one.
             if isHeld { #expect(server.peer.takeOffers() == 1) }
             #expect(processed(harness) == 3 && unprocessedCount(harness) == 3)
             try await harness.moveToAcknowledgement(of: 3, by: server)
             #expect(try server.acknowledgements.last?.ordinary == 3)
             goOn.signal()
-            // It waits for more, and so has processed all.
+            // The loop waits for more, so it has processed all.
             try await until { processed(harness) == 6 }
             reading.cancel()
             _ = await reading.result
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// The connection that was to ask is gone: the next one says what was processed when the loop goes on.
+    /// The connection that should have asked is gone. The next one sends the acknowledgement when the loop continues.
     @Test func aLoopGoesOnOverTheNextConnection() async throws {
         try await withPushes { harness, pushes, server in
             let (third, goOn) = (Event(), Event())
@@ -146,7 +146,7 @@ import Testing
 
     // MARK: Loops that are left
 
-    @Test func whatALoopLeavesIsTheNextOnes() async throws {
+    @Test func theNextLoopGetsTheRestOfABatch() async throws {
         try await withPushes { harness, pushes, server in
             try push(1...5, by: server)
             #expect(try await take(2, of: pushes) == [1, 2])
@@ -171,7 +171,7 @@ import Testing
             #expect(try await second?.next()?.number == 5)
             #expect(try await first?.next()?.number == 2)
             try push(7...7, by: server)
-            // The newer one is left first.
+            // The newer iterator is released first.
             second = nil
             first = nil
             #expect(unprocessedCount(harness) == 3)
@@ -215,7 +215,7 @@ import Testing
                 var iterator = pushes.makeAsyncIterator()
                 _ = try await iterator.next()
                 begun.signal()
-                // Not even an error: it is asked for the next one only.
+                // The iterator throws the error only when it is asked for the next message.
                 await Task.detached { try? await goOn.wait() }.value
                 return await sessionError { try await iterator.next() }
             }
@@ -231,7 +231,7 @@ import Testing
 
     // MARK: Sessions that are lost
 
-    @Test func whatALostSessionHasBroughtIsHandedOut() async throws {
+    @Test func messagesOfALostSessionAreHandedOut() async throws {
         try await withPushes { harness, pushes, server in
             try push(1...4, by: server)
             var iterator: SessionPushes<TestMessage>.AsyncIterator? = pushes.makeAsyncIterator()
@@ -241,7 +241,7 @@ import Testing
             try await until { harness.client.statistics.sessionCount == 2 }
             try next.push(Self.method, TestMessage(number: 5))
             #expect(try await iterator?.next()?.number == 2)
-            // Those that come back count among what is left of lost sessions.
+            // Messages that are given back count as leftovers of lost sessions.
             iterator = nil
             #expect(leftoverCount(harness) == 2)
             #expect(try await take(3, of: pushes) == [3, 4, 5])
@@ -271,7 +271,7 @@ import Testing
         }
     }
 
-    /// Of a call's messages, one that is malformed is thrown, behind those before it.
+    /// A malformed message of a call is thrown, after the messages before it.
     @Test func aMalformedMessageOfACallIsThrown() async throws {
         let harness = SessionClientHarness()
         try await harness.run { client in

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Lifeline
 
-/// Durable calls of one side, as the machine of its session has them before there is a connection.
+/// Durable calls in the session machine of one side, before there is a connection.
 @Suite struct DurableCallMachineTests {
     private final class Asker: Sendable {}
 
-    /// A client's machine that the macros of tests can change.
+    /// A client's machine in a class, so that the macros of tests can change it.
     private final class Client {
         private var machine: SessionMachine
         private let now = MonotonicTime(nanoseconds: 0)
@@ -46,14 +46,14 @@ import Testing
             return isCancelled
         }
 
-        /// Its timer rings. Returns false where no timer was to ring by then.
+        /// Fires its timer. Returns false if no timer was due by then.
         func timerFired(after time: Duration) -> Bool {
             guard let deadline = machine.nextDeadline, deadline <= now + time else { return false }
             act { machine.timerFired(now: now + time, into: &$0) }
             return true
         }
 
-        /// All sessions of a server keep as much as they may.
+        /// Puts the machine into the state in which all sessions of the server keep as much as they may.
         func waitForRoom() { machine.durability?.roomDeadline = now + .seconds(1) }
 
         func close() { act { machine.close(now: now, into: &$0) } }
@@ -89,7 +89,7 @@ import Testing
         #expect(client.timerFired(after: .seconds(1)))
         client.committed()
         #expect(client.ended == ["timed out"])
-        // The message is under way, and so the session does not close.
+        // The message is under way, so the session does not close.
         client.close()
         #expect(client.ended == ["timed out"])
     }
@@ -111,7 +111,7 @@ import Testing
         #expect(client.ended == ["notStored"])
     }
 
-    /// One that is stored, one that is being stored, and one that waits.
+    /// One call is stored, one is being stored, and one waits.
     @Test func theEndTellsEachCall() throws {
         let client = try Client()
         #expect(client.call() != nil)
@@ -126,7 +126,7 @@ import Testing
         #expect(client.ended == ["unsent", "kept", "session", "kept"])
     }
 
-    /// An ended session waits for its store alone.
+    /// An ended session waits only for its store.
     @Test func anEndedSessionHasNoOtherTimers() throws {
         let client = try Client()
         #expect(client.call(deadline: .seconds(1)) != nil)
@@ -150,7 +150,7 @@ import Testing
         }
         let client = try Client(SessionStoreContent(marked: [sender: marks]))
         #expect(client.call() == 4)
-        // As many as one write takes.
+        // As many calls as fit into one write.
         #expect(client.takeGroup()?.count == 2)
         client.committed()
         #expect(client.takeGroup()?.count == 2)

@@ -9,11 +9,11 @@ import Testing
         DurableInbound.Last(place: DurableInbound.Place(session: 0, place: place), method: 1, cost: 100)
     }
 
-    /// What is let in can be stored, and read again.
+    /// Admitted numbers can be stored, and read again.
     @Test func aSenderMayLeaveSoManyOut() throws {
         var inbound = try DurableInbound(SessionStoreContent())
         var (count, changes) = (UInt64(0), SessionStoreChanges())
-        // Every second number, in portions that are stored.
+        // Every second number arrives, and is stored in portions.
         letIn: while true {
             for _ in 0..<1_000 {
                 let arrival = inbound.received(
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotStoredCountsToo() throws {
+    @Test func unstoredNumbersCountToo() throws {
         var inbound = try DurableInbound(SessionStoreContent())
         var count: UInt64 = 0
         while case .new = inbound.received(DurableInbound.Mark(sender: sender, number: 2 * (count + 1)), last(count)) {
@@ -46,7 +46,7 @@ import Testing
         #expect(count == DurableInbound.limit)
     }
 
-    /// A call is processed with the group that has its reply, and not before.
+    /// A call is processed together with the group that has its reply, and not before.
     @Test func aCallIsProcessedWithItsReply() throws {
         var inbound = try DurableInbound(SessionStoreContent())
         let call = DurableInbound.Mark(sender: sender, number: 1)
@@ -60,7 +60,7 @@ import Testing
         var changes = SessionStoreChanges()
         inbound.takeUnstored(answering: [call], into: &changes)
         #expect(Array(changes.processed.keys) == [sender])
-        // It was not stored, and is not stored without its reply.
+        // The mark was not stored, and is not stored without its reply.
         inbound.storingFailed(isGivenUp: false, isOver: false)
         #expect(!inbound.hasUnstored(isOver: false))
         guard case .underWay = inbound.received(call, last(2)) else {
@@ -96,7 +96,7 @@ import Testing
         #expect(changes.unmarked.isEmpty)
     }
 
-    /// Another process has the reply of an earlier one, and the call is not handled again.
+    /// A new process has the reply of an earlier one, and does not handle the call again.
     @Test func aMarkWithAReplyIsUnderWay() throws {
         let content = SessionStoreContent(marked: [sender: [SessionStoreMark(number: 3, reply: [1, 2])]])
         var inbound = try DurableInbound(content)

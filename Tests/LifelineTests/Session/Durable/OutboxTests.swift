@@ -17,7 +17,7 @@ import Testing
         )
     }
 
-    /// An outbox that the macros of tests can change.
+    /// An outbox in a class, so that the macros of tests can change it.
     private final class Box {
         var value: Outbox
 
@@ -52,7 +52,7 @@ import Testing
         )
     }
 
-    /// When its session is over, messages are given up, and replies are not: their calls are processed.
+    /// When its session ends, messages are given up, but replies are not, because their calls are processed.
     @Test func repliesAreLeft() throws {
         let outbox = outbox(byteLimit: 1)
         outbox.value.append(message(1))
@@ -150,7 +150,7 @@ import Testing
         #expect(outbox.takeGroup()?.first == 2)
     }
 
-    /// A store in memory, with which an outbox is driven.
+    /// A store in memory that drives an outbox.
     private struct Store {
         var groups: [SessionStoreGroup] = []
 
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func whatWasKeptIsReadInPages() throws {
+    @Test func keptMessagesAreReadInPages() throws {
         // 4 MiB in groups of 64 KiB.
         var store = Store()
         let first = outbox()
@@ -171,7 +171,7 @@ import Testing
             first.value.append(message(waiter, byteCount: 64 << 10))
             store.groups.append(try #require(first.takeGroup()))
             _ = first.groupStored()
-            // What lanes do not take stays in the store.
+            // Messages that do not fit into lanes stay in the store.
             #expect(first.value.readyCount <= 9)
         }
         let content = SessionStoreContent(first: 1, next: 65, byteCount: 64 * 64 << 10)
@@ -192,11 +192,11 @@ import Testing
         #expect(outbox.takeRemovable() == numbers)
     }
 
-    /// Who waits until a message is processed is told also where it was in the store alone.
-    @Test func whoWaitsIsKnownBehindTheStore() throws {
+    /// A sender that waits until a message is processed is notified even if the message was only in the store.
+    @Test func waitersAreKeptForStoredMessages() throws {
         let outbox = outbox()
         var group: SessionStoreGroup?
-        // More than is kept for a lane.
+        // More than the outbox keeps for a lane.
         for waiter in 1...3 as ClosedRange<UInt64> {
             outbox.value.append(
                 Outbox.Message(
@@ -230,7 +230,7 @@ import Testing
             SessionStoreGroup(first: 1, count: 1, bytes: Array(group.bytes.dropLast()), added: 0),
             SessionStoreGroup(first: 1, count: 0, bytes: [], added: 0),
             SessionStoreGroup(first: 1, count: 1, bytes: [0x08, 1] + group.bytes, added: 0),
-            // Without the name of a method.
+            // A message without a method name.
             SessionStoreGroup(first: 1, count: 1, bytes: [0x0A, 2, 0x1A, 0], added: 0),
         ]
         for group in damaged {
@@ -238,7 +238,7 @@ import Testing
             #expect(outbox.takeReading() == 1)
             #expect(!outbox.read([group]), "\(group)")
             #expect(outbox.value.firstReady == nil)
-            // Others go on.
+            // Other messages continue.
             outbox.value.giveUpReading()
             outbox.value.append(message(2))
             _ = outbox.takeGroup()
@@ -259,7 +259,7 @@ import Testing
         #expect(outbox.takeGroup()?.count == 1)
     }
 
-    /// The group leaves the store with its last message, and the peer is told that the numbers do not come.
+    /// The group leaves the store with its last message, and the peer learns that the numbers will not come.
     @Test func storedMessagesExpire() {
         let outbox = outbox()
         for waiter in 1...2 as ClosedRange<UInt64> { outbox.value.append(message(waiter, expiringAt: 1)) }
@@ -272,14 +272,14 @@ import Testing
         #expect(outbox.value.nextExpiry == now + .seconds(1))
         #expect(outbox.takeExpired(now + .seconds(1)) == 2)
         #expect(outbox.value.nextExpiry == nil && outbox.takeRemovable().isEmpty)
-        // The first was sent.
+        // The first message was sent.
         #expect(outbox.takeUntoldFloor() == nil)
         outbox.value.finished(1, now: now)
         #expect(outbox.takeRemovable() == [1])
         #expect(outbox.takeReady()?.number == 3 && outbox.takeUntoldFloor() == 2 && outbox.takeUntoldFloor() == nil)
     }
 
-    /// Those that an earlier process has left go by the date, and have no more than their whole time.
+    /// Messages of an earlier process expire by date, and never later than their full time.
     @Test(arguments: [
         (passed: 0, isExpired: false), (999, false), (1_000, true), (Int64.max, true), (-5_000, false),
     ])
@@ -298,7 +298,7 @@ import Testing
         #expect(outbox.takeRemovable() == (isExpired ? [1] : []) && outbox.value.isEmpty == isExpired)
     }
 
-    /// The clock is put back, in the process and over a restart.
+    /// The clock is set back, within the process and across a restart.
     @Test func theDateOfAStoreDoesNotGoBack() throws {
         let earlier = outbox()
         earlier.value.append(message(1, expiringAt: 3))
@@ -334,7 +334,7 @@ import Testing
 }
 
 extension Outbox {
-    /// How many messages are ready for a lane.
+    /// The number of messages that are ready for a lane.
     fileprivate var readyCount: Int {
         var (copy, count) = (self, 0)
         while copy.takeReady() != nil { count += 1 }

@@ -52,7 +52,7 @@ import Testing
         #expect(ReceivedNumbers(bytes: [0])?.floor == 0)
     }
 
-    /// A floor is what a peer says.
+    /// The peer chooses the floor.
     @Test func noFloorIsTooHigh() {
         for floor in [99, 100, 101, UInt64(Int64.max), .max - 1, .max] {
             var numbers = ReceivedNumbers()

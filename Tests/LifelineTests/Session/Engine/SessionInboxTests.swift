@@ -4,14 +4,14 @@ import Testing
 
 @testable import Lifeline
 
-/// Messages that wait in an inbox, the runs in which they are taken, and those that come back.
+/// Messages that wait in an inbox, the runs in which they are taken, and messages that are given back.
 @Suite struct SessionInboxTests {
     private typealias Receipt = SessionMachine.Receipt
     private typealias Run = SessionInbox.Run
 
     private let inbox = SessionInbox()
 
-    /// A push whose payload is its number, which is its place, too.
+    /// A push whose payload is its number, which is also its place.
     private func append(_ number: UInt8, session: UInt64 = 0, size: Int = 1) {
         let body = HostileFrame.number(1, 1) + HostileFrame.bytes(3, [UInt8](repeating: number, count: size))
         body.withUnsafeBytes { body in
@@ -59,8 +59,8 @@ import Testing
         #expect(numbers(take()) == [4])
     }
 
-    /// Whoever gives messages back first, they are handed out in the order in which they came.
-    @Test(arguments: [false, true]) func whatComesBackStandsInOrder(isNewerFirst: Bool) throws {
+    /// Messages that are given back in any order are handed out in the order of their arrival.
+    @Test(arguments: [false, true]) func returnedMessagesAreInOrder(isNewerFirst: Bool) throws {
         for number in 1...3 as ClosedRange<UInt8> { append(number) }
         let older = take()
         for number in 4...5 as ClosedRange<UInt8> { append(number) }
@@ -76,8 +76,8 @@ import Testing
         #expect(all == [2, 3, 5, 6, 7, 8])
     }
 
-    /// Also behind one that was given back and taken again meanwhile.
-    @Test func whatComesBackTwiceStandsInOrder() throws {
+    /// The order also holds after a message that was given back and taken again meanwhile.
+    @Test func messagesReturnedTwiceAreInOrder() throws {
         for number in 1...2 as ClosedRange<UInt8> { append(number) }
         let older = take()
         append(3)
@@ -93,8 +93,8 @@ import Testing
         #expect(all == [2, 3, 4])
     }
 
-    /// A loop that is left after each message, or takes them one by one, never finds the inbox empty.
-    @Test(arguments: [false, true]) func whatWasTakenTakesUpNoMemory(isAlone: Bool) throws {
+    /// The inbox is never empty, for a loop that ends after each message and for one that takes single messages.
+    @Test(arguments: [false, true]) func takenMessagesUseNoMemory(isAlone: Bool) throws {
         for number in 1...3 as ClosedRange<UInt8> { append(number, size: 100) }
         var largest = 0
         for round in 0..<10_000 {
@@ -119,7 +119,7 @@ import Testing
         #expect(inbox.putBack(old, from: 1, isLeftover: true))
         #expect(try #require(take()).leftoverSize == SessionSize(frameCount: 1, byteCount: 10))
         #expect(try #require(take()).leftoverSize == SessionSize())
-        // Those are lost but once.
+        // They are lost only once.
         #expect(inbox.sessionLost() == SessionSize())
     }
 

@@ -76,7 +76,7 @@ import Testing
     @Test func aReceiverTakesMessagesWhileCreditIsLeft() throws {
         var credit = ReceiveCredit(limit: 100)
         try credit.receive(99)
-        // The last one may be of any size.
+        // The last message may have any size.
         try credit.receive(1_000)
         let before = credit
         #expect(throws: SessionViolation.creditExceeded) { try credit.receive(1) }
@@ -93,7 +93,7 @@ import Testing
         try credit.receive(49)
         try credit.receive(51)
         #expect(credit.consume(49) == nil && credit.told == 100 && !credit.needsTelling)
-        // What was not told is not granted.
+        // Credit that was not sent to the peer is not granted.
         #expect(throws: SessionViolation.creditExceeded) { try credit.receive(1) }
         #expect(credit.consume(1) == 150)
         #expect(credit.told == 150 && credit.needsTelling)
@@ -130,7 +130,7 @@ import Testing
         #expect(sender.granted - sender.used == 100)
     }
 
-    /// A blank gives its cost back to the sender. The receiver has never counted it.
+    /// A blank gives its cost back to the sender, because the receiver never counted it.
     @Test func blanksDoNotLetAReceiverRefuse() throws {
         var (sender, receiver) = (SendCredit(initial: 100), ReceiveCredit(limit: 100))
         sender.use(60)
@@ -148,7 +148,7 @@ import Testing
         #expect(sender.grant(receiver.told) && sender.hasLeft)
     }
 
-    @Test func whatASenderLetsGoAReceiverTakes() {
+    @Test func theReceiverAcceptsWhatTheSenderSends() {
         for seed in 0..<5_000 as Range<UInt64> {
             var story = CreditStory(seed: seed)
             do {
@@ -168,7 +168,7 @@ import Testing
 
 /// A sender and a receiver of one stream, with a connection between them that delays everything and is cut at times.
 private struct CreditStory {
-    /// The credit with which a sender counts before it knows the terms.
+    /// The credit that a sender assumes before it knows the terms.
     private static let smallest = 100
 
     private var random: SplitMix64
@@ -208,11 +208,11 @@ private struct CreditStory {
         case 27..<29:
             if !grants.isEmpty { sender.grant(grants.removeFirst()) }
         case 29:
-            // A message is not worth sending, or a blank is sent again in its place.
+            // A message is not sent any more, or a blank is sent again in its place.
             guard let index = queued.indices.randomElement(using: &random) else { break }
             sender.giveBack(queued.remove(at: index))
         case 30:
-            // Repeated grants do no harm, nor do older ones.
+            // Repeated and older grants do no harm.
             if isConnected { grants.append(UInt64.random(in: 0...receiver.told, using: &random)) }
         case 31:
             cut()
@@ -224,7 +224,7 @@ private struct CreditStory {
         check(size == 0 || size < limit + largest, "the receiver keeps more than its limit and one message")
     }
 
-    /// Everything arrives and is consumed. After that, a message of any size can go.
+    /// Everything arrives and is consumed. After that, a message of any size can be sent.
     mutating func end() throws {
         cut()
         connect()
@@ -263,13 +263,13 @@ private struct CreditStory {
         unconsumed.append(cost)
     }
 
-    /// Handlers finish in any order. A grant that they cause is lost where there is no connection.
+    /// Handlers finish in any order. A grant that they cause is lost if there is no connection.
     private mutating func consume() {
         guard let index = unconsumed.indices.randomElement(using: &random) else { return }
         if let sum = receiver.consume(unconsumed.remove(at: index)), isConnected { grants.append(sum) }
     }
 
-    /// Everything on its way is lost. Messages are to be sent again.
+    /// Everything on its way is lost. Messages have to be sent again.
     private mutating func cut() {
         queued = sent + queued
         sent = []
@@ -277,7 +277,7 @@ private struct CreditStory {
         isConnected = false
     }
 
-    /// An opening tells the initial credit, and a receiver tells what it has granted since.
+    /// An opening states the initial credit, and a receiver then states its grants since.
     private mutating func connect() {
         isConnected = true
         sender.grant(UInt64(limit))

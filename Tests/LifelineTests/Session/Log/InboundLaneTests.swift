@@ -93,7 +93,7 @@ extension InboundLane {
         lane.finish([4, 8])
         report = lane.takeReport()
         #expect(report.processed == 1 && report.ranges == [4...4, 8...8])
-        // 2 makes everything up to 6 known by the cumulative place.
+        // 2 raises the cumulative place to 6.
         lane.finish([10, 2])
         report = lane.takeReport()
         #expect(report.processed == 6 && report.ranges == [10...10])
@@ -102,7 +102,7 @@ extension InboundLane {
     @Test func aReportIsDueAfterABatch() throws {
         var lane = lane()
         try lane.receive(count: 40)
-        // Those above a gap count too.
+        // Places above a gap count, too.
         lane.finish(2...16)
         #expect(!lane.isReportDue(now: at(19)) && lane.nextDeadline == at(20))
         lane.finish([18])
@@ -149,7 +149,7 @@ extension InboundLane {
         #expect(lane.nextDeadline == at(25) && !lane.isReportDue(now: at(24)) && lane.isReportDue(now: at(25)))
         lane.timerFired(now: at(24))
         #expect(lane.nextDeadline == at(25))
-        // From now on it waits for room on the connection.
+        // From now on the report waits for room on the connection.
         lane.timerFired(now: at(25))
         #expect(lane.nextDeadline == nil && lane.isReportDue(now: at(25)))
         _ = lane.takeReport()
@@ -185,7 +185,7 @@ extension InboundLane {
         #expect(lane.hasUntold && lane.isReportDue(now: at(0)) && lane.nextDeadline == nil)
         var report = lane.takeReport()
         #expect(report.processed == 2 && report.ranges == [4...6, 4_999...4_999])
-        // The opening told the cumulative place.
+        // The opening stated the cumulative place.
         lane.finish([3])
         lane.finish([4_998])
         lane.connectionOpened()
@@ -194,7 +194,7 @@ extension InboundLane {
         lane.finish(7...4_997)
         lane.connectionOpened()
         #expect(!lane.hasUntold && lane.nextDeadline == nil && !lane.isReportDue(now: at(99)))
-        // What is processed after the opening was written has to be told.
+        // Places that are processed after the opening was written have to be reported.
         lane.finish([5_000], now: at(50))
         #expect(lane.hasUntold && lane.nextDeadline == at(70))
     }
@@ -211,7 +211,7 @@ extension InboundLane {
             #expect(lane.unprocessedSize == SessionSize(frameCount: left, byteCount: 3 * left))
             #expect(report.processed == (range.lowerBound == 1 ? range.upperBound : 0))
             #expect(report.ranges == (range.lowerBound == 1 ? [] : [range]))
-            // The others close the gaps.
+            // The other places close the gaps.
             lane.finish(1..<range.lowerBound, cost: 3)
             #expect(lane.processed == range.upperBound)
             lane.finish(range.upperBound + 1..<count + 1, cost: 3)
@@ -260,14 +260,14 @@ extension InboundLane {
         var told = 0
         for _ in 0..<2_000_000 {
             let place = try lane.receive(cost: 1)
-            // 100 at the beginning, and 100 on the way.
+            // Leaves out the first 100 places, and 100 of the others.
             if place <= 100 || place.isMultiple(of: 20_000) { continue }
             lane.finish(place, cost: 1, now: at(0))
             entryCount = max(entryCount, lane.entryCount)
             if reporting, lane.isReportDue(now: at(0)) { told += lane.takeReport().ranges.map(\.count).reduce(0, +) }
         }
         #expect(lane.processed == 0 && lane.received == 2_000_000 && lane.unprocessedSize.frameCount == 200)
-        // 16 bytes each at most.
+        // At most 16 bytes each.
         #expect(entryCount <= 64 + 200 + 2 * 201 + 64)
         if reporting { told += lane.takeReport().ranges.map(\.count).reduce(0, +) }
         #expect(told == (reporting ? 1_999_800 : 0))
@@ -281,7 +281,7 @@ extension InboundLane {
     }
 
     @Test func untoldRangesAreBounded() throws {
-        // Nothing can be told, and four handlers take turns over runs of places.
+        // No report can be sent, and four handlers take turns over runs of places.
         var lane = lane()
         try lane.receive(count: 1)
         var entryCount = 0
@@ -339,7 +339,7 @@ extension InboundLane {
         }
     }
 
-    /// Stories whose frames leave the bitmap, and whose ranges do not fit in one report.
+    /// Stories whose frames leave the bitmap, and whose ranges do not fit into one report.
     @Test func longRandomStories() throws {
         for seed in 10_000..<10_040 as Range<UInt64> {
             var story = LaneStory(seed: seed, maximumRun: 3_000, maximumWindow: 7_000)
@@ -353,7 +353,7 @@ extension InboundLane {
     }
 }
 
-/// A lane beside sets of places that say what has to come of it.
+/// A lane, and sets of places that model its expected state.
 private struct LaneStory {
     private var random: SplitMix64
     private let maximumRun: Int
@@ -363,7 +363,7 @@ private struct LaneStory {
     private var now: Int64 = 0
 
     private var costs: [UInt64: Int] = [:]
-    /// In the order in which they came, apart from those that were taken out.
+    /// In order of arrival, without those that were taken out.
     private var unprocessed: [UInt64] = []
     private var finished: Set<UInt64> = []
     /// The places that the peer knows on this connection.
@@ -427,7 +427,7 @@ private struct LaneStory {
         checkState()
     }
 
-    /// Tells everything, finishes everything, and tells that.
+    /// Reports everything, finishes everything, and reports that.
     mutating func end() throws {
         while lane.hasUntold, !hasFailed { report() }
         check(told == finished, "what was told is what was processed")
@@ -457,7 +457,7 @@ private struct LaneStory {
         unprocessed.append(place)
     }
 
-    /// Some that came one behind the other, at once.
+    /// Finishes some consecutive places at once.
     private mutating func finishRange(atMost limit: Int) {
         guard !unprocessed.isEmpty else { return }
         let start = Int.random(in: 0..<unprocessed.count, using: &random)

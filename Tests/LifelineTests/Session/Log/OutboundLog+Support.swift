@@ -2,7 +2,7 @@ import LifelineCore
 
 @testable import Lifeline
 
-/// A frame as a log gives it out.
+/// A frame as a log hands it out.
 struct LoggedFrame: Equatable {
     let place: UInt64
     let tag: OutboundLog.Tag
@@ -15,7 +15,7 @@ struct LoggedFrame: Equatable {
     }
 }
 
-/// A frame of a length, with its length prefix; its other bytes follow from `filler`.
+/// A frame of a given length, with its length prefix. `filler` determines its other bytes.
 func logFrame(_ byteCount: Int, _ filler: Int = 0) -> [UInt8] {
     for prefixLength in 1...5 {
         let content = UInt64(byteCount - prefixLength)
@@ -31,7 +31,7 @@ func logFrame(_ byteCount: Int, _ filler: Int = 0) -> [UInt8] {
     preconditionFailure("No frame has \(byteCount) bytes.")
 }
 
-/// What a frame counts for, read from its length prefix.
+/// The cost of a frame, read from its length prefix.
 func logCost(_ frame: [UInt8]) -> Int {
     frame.withUnsafeBytes { bytes in
         guard case .value(let length, _) = Varint.decode(bytes) else { return -1 }
@@ -42,10 +42,10 @@ func logCost(_ frame: [UInt8]) -> Int {
 let blankLogFrame: [UInt8] = [0x02, 0x7A, 0x00]
 
 extension OutboundLog {
-    /// Whether the log has a frame that is not acknowledged at a place.
+    /// Whether the log has an unacknowledged frame at a place.
     func contains(_ place: UInt64) -> Bool { tag(of: place) != nil }
 
-    /// The tag of a frame that is not acknowledged.
+    /// The tag of an unacknowledged frame.
     func tag(of place: UInt64) -> Tag? {
         guard place >= records.first else { return stragglers[place]?.tag }
         return place < records.next && !records[place].tag.isAcknowledged ? records[place].tag : nil
@@ -62,7 +62,7 @@ extension OutboundLog {
         replace(place, byteCount: frame.count) { $0.copyMemory(from: frame, byteCount: frame.count) }
     }
 
-    /// What is sent, in the pieces that are handed out.
+    /// Sends frames, and returns the pieces that are handed out.
     mutating func sendPieces(
         within window: SessionWindow = SessionWindow(frameCount: .max, byteCount: .max),
         atMost byteCount: Int = .max

@@ -3,10 +3,9 @@ import Testing
 
 @testable import Lifeline
 
-/// Random stories of a log, against a plain list of the frames that are not acknowledged.
+/// Random stories of a log, against a plain list of the unacknowledged frames.
 @Suite struct OutboundLogModelTests {
-    /// Small frames in small numbers; many, so that stragglers are moved; and long ones, so that buffers grow and
-    /// shrink.
+    /// A few small frames; many, so that stragglers are moved; and long ones, so that buffers grow and shrink.
     @Test(arguments: [
         LogStory.Kind(longest: 60, batch: 6, stepCount: 30, storyCount: 2850),
         LogStory.Kind(longest: 80, batch: 80, stepCount: 40, storyCount: 60, movesStragglers: true),
@@ -31,7 +30,7 @@ import Testing
     }
 }
 
-/// A log and what it should be.
+/// A log, and a model of its expected state.
 struct LogStory: ~Copyable {
     struct Kind: Sendable {
         let longest: Int
@@ -64,16 +63,16 @@ struct LogStory: ~Copyable {
     private let window: SessionWindow
     var log = OutboundLog()
 
-    /// Those that are not acknowledged.
+    /// The unacknowledged frames.
     private var frames: [Frame] = []
     private var next: UInt64 = 1
     private var nextToSend: UInt64 = 1
     private var sentEnd: UInt64 = 1
     private var highestAcknowledged: UInt64 = 0
-    /// What the last step has brought, and should have.
+    /// The results of the last step, and the expected ones.
     private var outcome: (found: [LoggedFrame], expected: [LoggedFrame]) = ([], [])
     private var output: (found: [UInt8], expected: [UInt8]) = ([], [])
-    /// How many bytes the log may keep that it does not need: a buffer, and its records.
+    /// The number of bytes that the log may keep although it does not need them: a buffer, and its records.
     private var spareMemory = 0
 
     init(_ kind: Kind, seed: UInt64) {
@@ -85,7 +84,7 @@ struct LogStory: ~Copyable {
         )
     }
 
-    /// Takes a random step, and says which.
+    /// Takes a random step, and returns its description.
     mutating func step() -> String {
         outcome = ([], [])
         output = ([], [])
@@ -188,7 +187,7 @@ struct LogStory: ~Copyable {
         return "resume behind \(received)"
     }
 
-    /// Changes some of the frames that are to be sent.
+    /// Changes some of the unsent frames.
     private mutating func change() -> String {
         var changes = "change"
         for index in frames.indices where frames[index].place >= nextToSend && random.next() % 4 == 0 {
@@ -231,7 +230,7 @@ struct LogStory: ~Copyable {
         return "remove all"
     }
 
-    /// What is not as it should be, if anything.
+    /// Returns a difference to the model; nil if there is none.
     func difference() -> String? {
         if outcome.found != outcome.expected { return "brought \(outcome.found), not \(outcome.expected)" }
         if output.found != output.expected { return "sent \(output.found), not \(output.expected)" }
@@ -280,8 +279,8 @@ struct LogStory: ~Copyable {
     }
 
     private func differenceOfMemory() -> String? {
-        // Buffers shrink to a quarter's use when an eighth is in use, and nearly half of that may be acknowledged.
-        // Besides, 16 KiB of acknowledged frames may stay.
+        // A buffer of which an eighth is in use shrinks until a quarter is, and nearly half of that may be
+        // acknowledged. In addition, 16 KiB of acknowledged frames may stay.
         let space = frames.reduce(0) { $0 + $1.space + OutboundLog.Straggler.overhead }
         let most = 16 * space + 8 * (16 << 10) + spareMemory
         if spareMemory == 0, log.hasSpareMemory { return "has spare memory that it was to give back" }

@@ -212,7 +212,7 @@ import Testing
         var log = OutboundLog()
         for index in 0..<10 { log.append(logFrame(37, index)) }
         let window = SessionWindow(frameCount: 5, byteCount: 399)
-        // Each counts 100.
+        // Each frame costs 100.
         #expect(log.sendPieces(within: window).count == 3)
         #expect(log.sendPieces(within: window).count == 0)
         log.releasing(2...2)
@@ -242,7 +242,7 @@ import Testing
         log.resume(behind: 1)
         #expect(log.unacknowledgedSize.frameCount == 4 && log.nextToSend == 2 && log.sentEnd == 5)
         #expect(log.sendPieces(within: window, atMost: 80).pieces == [logFrame(37, 1) + logFrame(37, 2)])
-        // It breaks off again before all of it was sent again.
+        // The connection is lost again before everything was sent again.
         log.resume(behind: 2)
         #expect(log.sendPieces(within: window).pieces == [logFrame(37, 2) + logFrame(37, 3)])
         #expect(log.sendPieces(within: window).count == 0)

@@ -2,7 +2,7 @@ import Lifeline
 import LifelineCore
 
 extension MonotonicTime {
-    /// So many milliseconds after the beginning.
+    /// A time in milliseconds after the beginning.
     static func ms(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 }
 
@@ -24,7 +24,7 @@ extension ClientOpening {
 }
 
 extension SessionSnapshot {
-    /// That of a session in which nothing has happened.
+    /// The snapshot of a session in which nothing has happened.
     static var empty: SessionSnapshot {
         let terms = SessionTerms(
             window: SessionWindow(frameCount: 100, byteCount: 100_000),

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Lifeline
 
-/// A session's share of what all sessions of its server keep.
+/// A session's share of the memory of all sessions of its server.
 @Suite struct MachineBudgetTests {
-    /// A message may have to be preceded by the name of its method.
+    /// The name of a method may have to be sent before a message.
     private let name = MethodName.maximumByteCount + 64
 
     private let now = MonotonicTime.ms(0)
@@ -20,7 +20,7 @@ import Testing
         #expect(lacking(end, request) == nil && end.machine.lacking(toSend: 1 << 30) == nil, "it shares with nobody")
         #expect(!end.holdsExcess)
         end.machine.allowance = .none
-        // A request counts as come and as running.
+        // A request counts twice: as received and as running.
         let cost = 2 * (request.count + 64)
         #expect(lacking(end, request) == SessionNeed(byteCount: cost, handlerCount: 1))
         #expect(lacking(end, push) == SessionNeed(byteCount: 2 * (push.count + 64), handlerCount: 0))
@@ -35,7 +35,7 @@ import Testing
         #expect(lacking(end, request) == nil && end.machine.lacking(toSend: 10) == nil, "it is over")
     }
 
-    @Test func whatIsKeptAndRunsCountsToo() {
+    @Test func keptBytesAndRunningRequestsCountToo() {
         let end = MachineMatrixEnd(.server)
         end.beBusy()
         #expect(end.machine.runningCount == 2)
@@ -45,7 +45,7 @@ import Testing
         let request = HostileFrame.request(9)
         let need = SessionNeed(byteCount: kept + 2 * (request.count + 64), handlerCount: 3)
         #expect(lacking(end, request) == need)
-        // That is enough: the request begins, and its neighbours are kept.
+        // This is enough: the request begins, and the frames beside it are kept.
         end.machine.allowance = SessionAllowance(byteCount: need.byteCount, handlerCount: need.handlerCount)
         end.receive(request, now: now)
         #expect(end.takeLine() == "begin 9" && end.machine.keptByteCount <= need.byteCount)
@@ -60,12 +60,12 @@ import Testing
         let length = UInt8(body.count)
         let encodings: [[UInt8]] = [
             request,
-            // A tag, and a length, that are longer than necessary.
+            // A tag and a length that are longer than necessary.
             [0xCA, 0x00, length] + body, [0xCA, 0x80, 0x80, 0x00, length] + body, [0x4A, length | 0x80, 0x00] + body,
             // Fields of other wire types in front: a number, 8 bytes, 4 bytes, and an empty group.
             [0x08, 0x01] + request, [0x09, 1, 2, 3, 4, 5, 6, 7, 8] + request, [0x0D, 1, 2, 3, 4] + request,
             [0x0B, 0x0C] + request,
-            // The number of a request, but as a number.
+            // The field number of a request, but with the type of a number.
             [0x48, 0x01] + request,
         ]
         for frame in encodings {
@@ -80,7 +80,7 @@ import Testing
         #expect(lacking(end, [0x08, 0x01])?.handlerCount == 1, "it may go on")
     }
 
-    /// Random frames: what is no request for the budget is none for the machine.
+    /// Random frames: the machine handles none as a request that the budget did not count as one.
     @Test func noRequestIsOverlooked() {
         var random = SplitMix64(seed: 9)
         let end = MachineMatrixEnd(.server)
@@ -97,7 +97,7 @@ import Testing
         #expect(requestCount > 1_000)
     }
 
-    @Test func whatIsNotNeededIsGivenBack() {
+    @Test func unneededBytesAreGivenBack() {
         var budget = SessionBudget(limit: SessionAllowance(byteCount: 1 << 20, handlerCount: 100))
         let end = MachineMatrixEnd(.server)
         end.machine.allowance = .none
@@ -123,7 +123,7 @@ import Testing
         let kept = end.machine.keptByteCount
         #expect(budget.held == SessionAllowance(byteCount: kept + 4_096, handlerCount: 0) && !end.holdsExcess)
         #expect(end.machine.allowance.byteCount == kept + 4_096)
-        // Without a connection it keeps what it needs, and at the end nothing.
+        // Without a connection it keeps only what it needs, and nothing after its end.
         end.machine.disconnected(1, now: now, into: &end.actions)
         #expect(end.holdsExcess)
         end.machine.giveBackExcess(to: &budget)
@@ -145,7 +145,7 @@ import Testing
         #expect(end.holdsExcess)
     }
 
-    /// A peer's messages that do not fit in what a session holds are not taken, whatever their kind.
+    /// A session does not take messages of any kind that do not fit into the memory that it holds.
     @Test func aPeerCannotHaveASessionKeepMoreThanItHolds() {
         for kind in [FrameKind.push, .requestPart, .responsePart] {
             let end = MachineMatrixEnd(.server)

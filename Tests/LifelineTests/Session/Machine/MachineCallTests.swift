@@ -20,7 +20,7 @@ import Testing
         return end.takeLine()
     }
 
-    // MARK: What must not wait for itself
+    // MARK: Calls that must not wait for themselves
 
     @Test func aPushHandlerGetsResponsesWhilePushesFillTheWindow() {
         var options = SessionOptions()
@@ -37,7 +37,8 @@ import Testing
         #expect(pair.server.machine.waitingCount > 50)
         let unread = pair.client.unread.count
         #expect(unread == 8)
-        // The handler of the first asks for much more than all windows and limits hold, one after another.
+        // The handler of the first call makes calls one after another, in all much more than all windows and limits
+        // hold.
         for number in 1...200 {
             pair.client.ask("unary", parts: 0, size: 50, timeout: nil, now: pair.now)
             pair.exchange()
@@ -75,7 +76,7 @@ import Testing
         #expect(end.settle(now: now) == "[welcome again at 2/2/0, o3 answer 10 to 7, o4 response 7 13]")
     }
 
-    @Test func whatIsSentAtMostOnceNeedsNoCredit() {
+    @Test func atMostOnceMessagesNeedNoCredit() {
         for role in [SessionRole.client, .server] {
             let end = opened(role) { $0.inboundCredit = 64 << 10 }
             end.request(1, now: now)
@@ -145,7 +146,7 @@ import Testing
         let end = opened(.client)
         end.request(1, deadline: .ms(10), now: now)
         #expect(end.settle(now: now) == "[o3 request 1 1]")
-        // One that cannot be sent is withdrawn.
+        // A request that cannot be sent is withdrawn.
         end.machine.disconnected(1, now: now, into: &end.actions)
         end.request(2, deadline: .ms(10), now: now)
         #expect(end.machine.nextDeadline == .ms(10))
@@ -197,11 +198,11 @@ import Testing
         #expect(isWaitedFor(first) && isWaitedFor(second))
         #expect(end.respond(to: 1, 1, now: now) == "accepted" && !isWaitedFor(first) && isWaitedFor(second))
         #expect(feed(end, HostileFrame.ending(.cancel, 2)) == "cancel 2" && !isWaitedFor(second))
-        // Another request has the serial of one that has ended.
+        // A new request has the serial of one that has ended.
         #expect(feed(end, HostileFrame.request(1)) == "begin 1" && !isWaitedFor(first))
         let third = try #require(end.running[1])
         #expect(isWaitedFor(third))
-        // A response that is refused ends nothing.
+        // A refused response does not end the request.
         #expect(end.respond(to: 1, 1, size: 2 << 20, now: now) == "refused(responseTooLarge)" && isWaitedFor(third))
         end.machine.disconnected(1, now: now, into: &end.actions)
         #expect(isWaitedFor(third), "the connection may come back")
@@ -248,7 +249,7 @@ import Testing
         )
     }
 
-    /// A response to it is dropped, and its asker may ask again.
+    /// A response to it is dropped, and its caller may call again.
     @Test func aRequestThatWaitsForAnotherConnectionWasNotSent() {
         let end = opened(.client)
         _ = feed(end, HostileFrame.goodbye(2))
@@ -276,7 +277,7 @@ import Testing
         for request in running {
             #expect(end.machine.respond(to: request, content, now: now, into: &end.actions) == .notWaitedFor)
         }
-        // Those that were refused count until they are responded to, too.
+        // Refused requests also count until they have a response.
         #expect(feed(end, HostileFrame.request(1)) == "begin 1")
     }
 
@@ -285,11 +286,11 @@ import Testing
         func request(_ serial: UInt64, _ size: Int) -> String { feed(end, HostileFrame.request(serial, size: size)) }
         #expect(request(1, 1_900) == "begin 1" && request(2, 1_900) == "begin 2")
         #expect(request(3, 200) == "refuse 3 tooManyRunning")
-        // However long they run, what comes behind them is acknowledged.
+        // Frames behind running requests are acknowledged, however long those run.
         #expect(end.machine.inbound.processed == 4)
         #expect(end.respond(to: 2, 1, now: now) == "accepted")
         #expect(request(4, 1_900) == "begin 4" && request(5, 200) == "refuse 5 tooManyRunning")
-        // Also alone none is larger.
+        // A single request must not be larger either.
         #expect(request(6, 5_000) == "violated windowExceeded, cancel 1, cancel 3, cancel 4, cancel 5, ended violated")
     }
 
@@ -311,9 +312,9 @@ import Testing
             end.calls.append(id)
             return true
         }
-        // As much as is kept, and as much once more.
+        // The limit is twice the kept size.
         #expect(ask(900) && ask(700) && !ask(200) && ask(10) && !ask(200))
-        // A push waits for room behind them.
+        // A push waits behind them for room.
         #expect(end.push(5, now: now) == "waits #1")
         for call in end.calls.prefix(2) { _ = end.machine.cancelRequest(call, now: now, into: &end.actions) }
         #expect(end.takeLine() == "accepted #1", "blanks cost little")
@@ -329,10 +330,10 @@ import Testing
             offers.append(offer)
             if offer != "accepted" { #expect(end.respond(to: serial, 1, size: 1_024, now: now) == "accepted") }
         }
-        // Half as many bytes once more as the ordinary lane keeps.
+        // Responses have half as many bytes in addition to the limit of the ordinary lane.
         #expect(offers.prefix(3).allSatisfy { $0 == "accepted" })
         #expect(offers.dropFirst(3).allSatisfy { $0 == "refused(tooManyResponses)" })
-        // A request that runs no more, or in no session, needs no response.
+        // A request that has ended, or whose session has ended, needs no response.
         #expect(end.respond(to: 1, 1, size: 4_000, now: now) == "notWaitedFor")
         _ = feed(end, HostileFrame.request(12))
         end.machine.end(.abandoned, now: now, into: &end.actions)
@@ -347,7 +348,7 @@ import Testing
         #expect(end.respond(to: 2, 2, size: 4_000, now: now) == "refused(tooManyResponses)")
     }
 
-    /// A peer that takes requests and acknowledges no cancel must not fill the memory with these.
+    /// A peer that accepts requests but acknowledges no cancel must not fill the memory with cancels.
     @Test func aPeerThatAcknowledgesNoCancelIsAskedNothingMore() {
         let end = opened(.client)
         var count = 0

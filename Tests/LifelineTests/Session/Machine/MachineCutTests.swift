@@ -2,10 +2,10 @@ import Lifeline
 import LifelineCore
 import Testing
 
-/// A script with all kinds of calls and messages, over a connection that is cut behind every byte of it.
+/// A script with all kinds of calls and messages, over a connection that is cut after each of its bytes.
 struct MachineCutTests {
-    /// Plays the script with a cut behind so many bytes in one direction. Returns what is wrong, and how many bytes
-    /// went over the first connection.
+    /// Plays the script with a cut after a number of bytes in one direction. Returns the failure, and how many bytes
+    /// were sent over the first connection.
     private func play(cutBehind byteCount: Int, toServer: Bool) -> (failure: String?, byteCount: Int) {
         var options = SessionOptions()
         options.inboundCredit = 64 << 10
@@ -18,7 +18,7 @@ struct MachineCutTests {
                 pair.offered(end)
             }
             let count = toServer ? pair.toServer.count : pair.toClient.count
-            // What is left over of an earlier move was counted.
+            // Bytes that are left over from an earlier call were counted then.
             guard !hasCut else { return pair.deliver() }
             sentCount += count
             if sentCount > byteCount {

@@ -2,24 +2,24 @@ import LifelineCore
 
 @testable import Lifeline
 
-/// One end of a session in a story: its machine, and what the user does with it. It checks what it is told.
+/// One end of a session in a story: its machine and its user. It checks the actions of the machine.
 final class MachineEnd {
-    /// A message that this end was asked to send, and what became of it.
+    /// A message that this end was asked to send, and its outcome.
     struct Sent {
         var method: String
         var delivery: SessionDelivery
-        /// What its sender was told; nil: nothing yet.
+        /// The outcome that its sender got; nil: none yet.
         var outcome: SessionDeliveryOutcome?
         var isLost = false
         /// Whether its sender waits until it is processed.
         var isObserved = false
-        /// Whether it waits for credit or room no more.
+        /// Whether it no longer waits for credit or room.
         var isAccepted = false
-        /// Whether it was told of whole.
+        /// Whether it was reported as left over, with its content.
         var isLeftOver = false
     }
 
-    /// A message that came in and is not consumed.
+    /// A received message that is not consumed.
     struct Unread {
         let source: String
         let id: UInt32
@@ -44,7 +44,7 @@ final class MachineEnd {
         var requestParts: [UInt32] = []
         var hasEnded: Bool
         var isCancelled = false
-        /// The part that its handler waits with.
+        /// The part that its handler waits to send.
         var waitingPart: UInt64?
     }
 
@@ -72,9 +72,9 @@ final class MachineEnd {
     var isOver = false
     /// Whether it tries to send messages the short way first, as the engine does.
     var takesShortWay = true
-    /// Whether it says of several messages at once that they are processed.
+    /// Whether it reports several messages at once as processed.
     var finishesRuns = false
-    /// How many went that way.
+    /// The number of messages that were sent the short way.
     private(set) var plainCount = 0
 
     init(_ name: String, _ role: SessionRole, _ options: SessionOptions) {
@@ -82,7 +82,7 @@ final class MachineEnd {
         machine = SessionMachine(role: role, options: options)
     }
 
-    /// The session of another end, at another server.
+    /// Takes over the session of another end, at another server.
     init(_ snapshot: SessionSnapshot, of other: MachineEnd, _ options: SessionOptions, now: MonotonicTime) {
         name = other.name
         machine = SessionMachine(snapshot, options: options)
@@ -90,7 +90,7 @@ final class MachineEnd {
         (nextID, received, sent) = (other.nextID, other.received, other.sent)
         (takesShortWay, finishesRuns) = (other.takesShortWay, other.finishesRuns)
         for (index, method) in snapshot.peerMethods.enumerated() { peerMethods[UInt32(index + 1)] = method.name }
-        // Those that may end otherwise have numbers, in their order.
+        // Observed messages have numbers, in order.
         var number: UInt64 = 0
         func takeNumber(_ payload: UnsafeRawBufferPointer) {
             number += 1
@@ -103,13 +103,13 @@ final class MachineEnd {
             }
         }
         for push in snapshot.waiting { push.payload.withUnsafeBytes { takeNumber($0) } }
-        // Their senders heard that they go on.
+        // The outcome `kept` told their senders that they go on.
         for (id, message) in sent where message.outcome == .kept { sent[id]?.outcome = nil }
     }
 
     func fail(_ text: String) { if failure == nil { failure = "\(name): \(text)" } }
 
-    // MARK: What the user does
+    // MARK: Actions of the user
 
     func payload(_ id: UInt32, _ size: Int) -> [UInt8] {
         withUnsafeBytes(of: id.littleEndian) { [UInt8]($0) } + [UInt8](repeating: 7, count: size)
@@ -149,13 +149,13 @@ final class MachineEnd {
         return true
     }
 
-    /// Asks: `unary`, `server` (stream), `client` (stream) or `both` (ways).
+    /// Calls a method of the kind `unary`, `server` (stream), `client` (stream) or `both` (ways).
     func ask(_ kind: String, parts: Int, size: Int, timeout: Duration?, now: MonotonicTime) {
         let id = nextID
         nextID += 1
         let hasParts = kind == "client" || kind == "both"
         let bytes = hasParts ? [] : payload(id, size)
-        // The request's own number goes in its method, where the payload is none.
+        // If there is no payload, the method name carries the request's number.
         do {
             let request = try bytes.withUnsafeBytes { bytes in
                 try machine.request(
@@ -221,7 +221,7 @@ final class MachineEnd {
             }
             if hasRequestParts, !task.hasEnded { return }
         }
-        // Says how many parts came, or the request's own number.
+        // The answer is the number of received parts, or the request's own number.
         let answer = hasRequestParts ? UInt32(task.requestParts.count) : task.id
         work.remove(at: index)
         if task.isCancelled { return respond(to: task.request, status: 14, now: now) }
@@ -250,12 +250,12 @@ final class MachineEnd {
     }
 
     func read(_ index: Int, now: MonotonicTime) {
-        // Of one source in order.
+        // Messages of one source are handled in order.
         let source = unread[index].source
         guard let first = unread.firstIndex(where: { $0.source == source }) else { return }
         let item = unread.remove(at: first)
         var receipt = item.receipt
-        // Those that came right behind it, as an inbox says it.
+        // Adds the messages that directly follow, as an inbox does.
         while let next = unread.dropFirst(first).first, next.receipt.source == receipt.source, receipt.place != 0,
             next.receipt.session == receipt.session, next.receipt.place == receipt.place + UInt64(receipt.count),
             finishesRuns
@@ -275,7 +275,7 @@ final class MachineEnd {
         if let arrival { actions.append(.arrived(arrival)) }
     }
 
-    // MARK: What it is told
+    // MARK: Actions of the machine
 
     func run(now: MonotonicTime) {
         while !actions.isEmpty {
@@ -306,7 +306,7 @@ final class MachineEnd {
         case .leftOver(let message, _):
             let id = message.payload.withUnsafeBytes { Self.id($0) }
             guard let before = sent[id] else { return fail("message \(id) was never sent") }
-            // One that is observed was told of before.
+            // The outcome of an observed message was reported before.
             if before.isLeftOver || before.outcome != (before.isObserved ? message.outcome : nil) {
                 fail("message \(id) ended twice: \(before), \(message.outcome)")
             }
@@ -327,7 +327,7 @@ final class MachineEnd {
         case .sessionLost:
             lostCount += 1
             peerMethods = [:]
-        // What came of the lost session is handled, and changes nothing.
+        // Messages of the lost session are handled, and change nothing.
         case .closeConnection(let id, let closing): closings.append((id, closing))
         case .violated(let violation): fail("the peer broke the rules: \(violation.message)")
         case .accused(let goodbye): fail("was accused: \(goodbye.message)")

@@ -1,12 +1,11 @@
 import Lifeline
 import LifelineCore
 
-/// One end of a session whose peer is the test: it is opened and fed by hand-written frames, and what it offers is
-/// read.
-///
-/// It does what a driver has to do, no more: it runs actions in order, and answers requests that are refused.
+/// One end of a session whose peer is the test, which opens it, feeds it hand-written frames, and reads the frames that
+/// it offers.
+/// It does only what a driver has to do: it runs actions in order, and answers refused requests.
 final class MachineHostilePeer {
-    /// An action without what it borrows.
+    /// An action without its borrowed content.
     enum Event: Equatable {
         case push(method: UInt32), begun(serial: UInt32), completed(status: UInt32), failed(RequestError.Code)
         case requestPart(serial: UInt32), responsePart, requestEnded(serial: UInt32)
@@ -30,11 +29,11 @@ final class MachineHostilePeer {
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
     private(set) var connection: UInt64 = 0
     private(set) var events: [Event] = []
-    /// Set by what a machine must not do.
+    /// Set when the machine does something that it must not.
     private(set) var failure: String?
     private(set) var isOver = false
 
-    /// What came in and is not finished, in order.
+    /// The received messages that are not finished, in order.
     var receipts: [SessionMachine.Receipt] = []
     /// The peer's requests without a response.
     var running: [IncomingRequest] = []
@@ -52,7 +51,7 @@ final class MachineHostilePeer {
         machine = SessionMachine(role: role, options: options)
     }
 
-    /// Makes an end that is open.
+    /// Makes an open end.
     static func opened(
         _ role: SessionRole,
         _ options: SessionOptions = SessionOptions(),
@@ -65,7 +64,7 @@ final class MachineHostilePeer {
 
     // MARK: Connections
 
-    /// Opens a connection: the test says hello to a server, or welcome to a client.
+    /// Opens a connection: the test sends a hello to a server, or a welcome to a client.
     func open(
         isResumed: Bool = false,
         progress: OpeningProgress = OpeningProgress(),
@@ -81,7 +80,7 @@ final class MachineHostilePeer {
         }
     }
 
-    /// Lets a client say hello, which is thrown away.
+    /// Connects a client, and discards its hello.
     func connect() {
         connection += 1
         machine.connected(over: connection, now: now, into: &actions)
@@ -106,7 +105,7 @@ final class MachineHostilePeer {
         feed(HostileFrame.withoutLength { opening.write(to: &$0) })
     }
 
-    /// Says hello to a server. Returns what it says if it does not let the client in.
+    /// Sends a hello to a server. Returns its goodbye if it does not admit the client.
     @discardableResult
     func say(_ hello: ClientOpening) -> SessionGoodbye? {
         connection += 1
@@ -130,7 +129,7 @@ final class MachineHostilePeer {
 
     /// Feeds a frame, without its length in front.
     func feed(_ frame: [UInt8]) {
-        // What is done for an action may use the frame.
+        // Actions may use the frame.
         frame.withUnsafeBytes {
             let arrival = machine.receive($0, over: connection, now: now, into: &actions)
             if let arrival { actions.append(.arrived(arrival)) }
@@ -138,7 +137,7 @@ final class MachineHostilePeer {
         }
     }
 
-    /// Reports bytes that are no frame, as the reader of a connection does.
+    /// Reports bytes that are not a frame, as the reader of a connection does.
     func receivedViolation(_ violation: SessionViolation) {
         machine.receivedViolation(violation, over: connection, now: now, into: &actions)
         run()
@@ -194,7 +193,7 @@ final class MachineHostilePeer {
         }
     }
 
-    /// The last acknowledgement that the machine offers, when it has to tell one.
+    /// The last acknowledgement that the machine offers, if one is due.
     func acknowledgement() -> Acknowledgement? {
         pass(.milliseconds(20))
         return offered().last { $0.kind == .acknowledgement }.flatMap { frame in
@@ -202,7 +201,7 @@ final class MachineHostilePeer {
         }
     }
 
-    // MARK: What its user does
+    // MARK: Actions of the user
 
     func push(
         _ method: String,
@@ -258,7 +257,7 @@ final class MachineHostilePeer {
         run()
     }
 
-    /// Responds, with an empty response where a longer one cannot be sent.
+    /// Responds, with an empty response if a longer one cannot be sent.
     func respond(to request: IncomingRequest, size: Int = 0) {
         running.removeAll { $0 == request }
         let offer = withContent(size) { machine.respond(to: request, $0, now: now, into: &actions) }
@@ -269,7 +268,7 @@ final class MachineHostilePeer {
         run()
     }
 
-    /// Finishes one of the messages that came in.
+    /// Finishes one of the received messages.
     func finish(_ index: Int) {
         machine.finish(receipts.remove(at: index), now: now)
     }
@@ -310,9 +309,9 @@ final class MachineHostilePeer {
         return try body(SessionMachine.Content(payload: UnsafeRawBufferPointer(bytes)))
     }
 
-    // MARK: What it is told
+    // MARK: Actions of the machine
 
-    /// How the peer has broken the rules; nil: it has not.
+    /// The rule that the peer has broken; nil: none.
     var violation: SessionViolation? {
         for case .violated(let violation) in events { return violation }
         return nil
@@ -382,7 +381,7 @@ final class MachineHostilePeer {
     }
 }
 
-/// Writes frames field by field, so that they can break any rule. No frame has its length in front.
+/// Writes frames field by field, so that they can break any rule. The frames have no length prefix.
 enum HostileFrame {
     static let terms = SessionTerms(
         window: SessionWindow(frameCount: 65_536, byteCount: 8 << 20),
@@ -395,7 +394,7 @@ enum HostileFrame {
         bytes(kind.rawValue, fields.flatMap { $0 })
     }
 
-    /// A number field, even where it is 0.
+    /// A number field, even if the number is 0.
     static func number(_ field: UInt32, _ value: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         FieldWriter.appendTag(.varint(field), to: &bytes)
@@ -428,7 +427,7 @@ enum HostileFrame {
         return of(.request, number(2, serial), number(3, method), number(4, hasParts ? 1 : 0), fields, payload)
     }
 
-    /// A part of either direction.
+    /// A part in either direction.
     static func part(_ kind: FrameKind, _ serial: UInt64 = 1, size: Int = 0) -> [UInt8] {
         of(kind, number(1, serial), bytes(2, [UInt8](repeating: 7, count: size)))
     }
@@ -460,7 +459,7 @@ enum HostileFrame {
         return (0..<count).flatMap { bytes(field, bytes(1, [UInt8]("\($0)".utf8)) + bytes(2, value)) }
     }
 
-    /// Drops the length that a writer puts in front.
+    /// Drops the length prefix of a writer.
     static func withoutLength(_ write: (inout [UInt8]) -> Void) -> [UInt8] {
         var bytes: [UInt8] = []
         write(&bytes)

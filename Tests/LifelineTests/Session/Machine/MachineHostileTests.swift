@@ -2,7 +2,7 @@ import Lifeline
 import LifelineCore
 import Testing
 
-/// Peers that do the worst they can: no trap, no memory beyond what was said, no work that grows with the flood.
+/// Hostile peers: they cause no trap, no memory beyond the limits, and no work that grows with the flood.
 @Suite struct MachineHostileTests {
     typealias Frame = HostileFrame
 
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// What the runs never reach, they cannot check.
+    /// The runs have to reach each case, or they would not check it.
     @Test func randomPeersReachEverything() {
         var (ended, violated, resumed, begun, completed, parts, processed) = (0, 0, 0, 0, 0, 0, 0)
         for seed in 0..<200 as Range<UInt64> {
@@ -48,7 +48,7 @@ import Testing
 
     // MARK: Memory
 
-    /// What a machine with these options keeps at most of what comes in: the window of messages, the requests that run,
+    /// The most incoming bytes that a machine with these options keeps: the window of messages, the running requests,
     /// and the names of methods.
     private func inboundLimit(_ options: SessionOptions) -> Int {
         2 * options.inboundWindow.byteCount + 1_024 * (256 + SessionSize.frameOverhead)
@@ -77,7 +77,7 @@ import Testing
         let (peer, options) = flooded(role)
         var count: UInt64 = 0
         var largest = 0
-        // Until it goes beyond the window.
+        // Feeds pushes until they exceed the window.
         while peer.receipts.count == Int(count) {
             largest = max(largest, peer.machine.keptByteCount)
             peer.feed(Frame.push(1 + count % 200, size: 500))
@@ -118,15 +118,15 @@ import Testing
         for index in 0..<5_000 as Range<UInt64> {
             peer.feed(Frame.push(1 + index % 200, size: 500, kind: .unplacedPush))
             peer.feed(Frame.part(.unplacedRequestPart, 1, size: 500))
-            // Those with places share the window with them.
+            // Pushes with places share the window with unplaced ones.
             if index < 1_000 { peer.feed(Frame.push(1 + index % 200, size: 300)) }
         }
         #expect(peer.machine.endReason == nil && peer.machine.droppedMessageCount > 5_000)
-        // What has a place is taken even if what has none fills the window, so it may come twice.
+        // Messages with a place are accepted even if unplaced ones fill the window, so the limit is a window higher.
         #expect(peer.machine.keptByteCount <= inboundLimit(options) + options.inboundWindow.byteCount)
     }
 
-    /// A peer that asks for all, grants everything, and takes nothing.
+    /// A peer that sends all requests, grants all credit, and acknowledges nothing.
     @Test(arguments: roles) func answersThatNobodyTakes(_ role: SessionRole) {
         let (peer, options) = flooded(role)
         for serial in 1...1_000 as ClosedRange<UInt64> {
@@ -138,17 +138,17 @@ import Testing
         }
         #expect(peer.machine.endReason == nil && peer.failure == nil)
         let outbound = options.outboundLimit.byteCount
-        // What waits is one part for each handler, as handlers wait with it.
+        // One part waits for each handler, because a handler waits until its part is accepted.
         let waiting = options.maximumRunningCount * (1_000 + SessionSize.frameOverhead)
         #expect(peer.machine.keptByteCount <= inboundLimit(options) + outbound + outbound / 2 + waiting)
     }
 
     // MARK: Floods
 
-    // If the work for a frame grew with what came before, these would take minutes instead of a second.
+    // If the work for a frame grew with the earlier frames, these tests would take minutes instead of a second.
     static let floodCount = 200_000
 
-    /// An open end with method 1 of the peer's, and some of this side's pushes and calls that were sent.
+    /// An open end with method 1 of the peer, and some sent pushes and calls of this side.
     private func busy(_ role: SessionRole) -> MachineHostilePeer {
         let peer = MachineHostilePeer.opened(role)
         peer.feed([Frame.method(1, "a.B/C"), Frame.request(1, hasParts: true)])
@@ -174,7 +174,7 @@ import Testing
         #expect(peer.machine.endReason == nil && peer.failure == nil)
     }
 
-    /// Each grant is a little more than the one before.
+    /// Each grant is a little higher than the one before.
     @Test(arguments: roles) func floodsOfCredit(_ role: SessionRole) {
         let peer = busy(role)
         for sum in 0..<UInt64(Self.floodCount) {
@@ -188,7 +188,7 @@ import Testing
         let frames = [Frame.push(), Frame.part(.requestPart), Frame.push(kind: .unplacedPush), Frame.push()]
         for round in 0..<Self.floodCount / frames.count {
             peer.feed(frames)
-            // One in many is never finished.
+            // One message in many is never finished.
             if round % 1_000 == 0 { peer.receipts.removeFirst() }
             peer.finishAll()
             if round % 100 == 0 { _ = peer.offered() }
@@ -196,12 +196,12 @@ import Testing
         #expect(peer.machine.endReason == nil && peer.failure == nil)
     }
 
-    /// Every other message is never finished, so that there are as many ranges as there can be.
+    /// Every other message is never finished, which makes as many ranges as possible.
     @Test(arguments: roles) func floodsOfRanges(_ role: SessionRole) {
         let peer = busy(role)
         for round in 0..<30_000 {
             peer.feed([Frame.of(.blank), Frame.push()])
-            // Each method has credit for a few of them.
+            // Each method has credit for a few messages.
             if peer.receipts.count > 1_000 { peer.finish(0) }
             if round % 100 == 0 { _ = peer.acknowledgement() }
         }
@@ -219,7 +219,7 @@ import Testing
         #expect(peer.machine.endReason == nil && peer.failure == nil)
     }
 
-    /// Acknowledges one place after the other, from the end on.
+    /// The peer acknowledges single places, from the last one down.
     @Test(arguments: roles) func floodsOfAcknowledgements(_ role: SessionRole) {
         let peer = MachineHostilePeer.opened(role)
         let count: UInt64 = 25_000
@@ -236,7 +236,7 @@ import Testing
         #expect(peer.machine.keptSize == SessionSize() && peer.machine.endReason == nil)
     }
 
-    /// Comes and goes, and lets everything be sent again.
+    /// The peer reconnects again and again, so that everything is sent again.
     @Test(arguments: roles) func floodsOfOpenings(_ role: SessionRole) {
         let peer = busy(role)
         for _ in 0..<80 {
@@ -248,7 +248,7 @@ import Testing
     }
 }
 
-/// A random run of a peer without manners against a machine whose user does anything.
+/// A random run of a misbehaving peer against a machine whose user does anything.
 private struct HostileRun {
     let peer: MachineHostilePeer
     private var random: SplitMix64
@@ -285,7 +285,7 @@ private struct HostileRun {
             default: reconnect()
             }
         }
-        // Everything ends at last, whatever has happened.
+        // The session ends in every case.
         peer.close(by: peer.now + .milliseconds(5))
         peer.pass(.milliseconds(5))
         if peer.machine.endReason == nil { Issue.record("a session has not ended at its deadline") }
@@ -300,7 +300,7 @@ private struct HostileRun {
 
     private mutating func size() -> Int { [0, 10, 100, 1_000, 6_000][below(5)] }
 
-    // MARK: What the user does
+    // MARK: Actions of the user
 
     private mutating func act() {
         switch below(10) {
@@ -350,11 +350,11 @@ private struct HostileRun {
             return
         }
         isConnected = true
-        // A server's machine is of one session only.
+        // A server's machine has only one session.
         let isResumed = peer.role == .server || below(5) != 0
         if !isResumed { methodCount = 0 }
         let (ordinary, urgent) = (peer.ordinaryPlaces, peer.urgentPlaces)
-        // What was offered has come, all of it or some; seldom more.
+        // The peer claims to have received some or all of the offered frames; seldom more.
         let progress = OpeningProgress(
             processed: UInt64.random(in: 0...ordinary, using: &random),
             received: ordinary + (below(30) == 0 ? 1 : 0),
@@ -363,7 +363,7 @@ private struct HostileRun {
         peer.open(isResumed: isResumed, progress: progress)
     }
 
-    // MARK: What the peer sends
+    // MARK: Frames of the peer
 
     private mutating func frame() -> [UInt8] {
         var frame = below(4) == 0 || methodCount == 0 ? rareFrame() : usualFrame()
@@ -386,7 +386,7 @@ private struct HostileRun {
         case 1: return HostileFrame.push(method, size: size(), kind: .unplacedPush)
         case 2, 3:
             let serial = serial()
-            // One that is in use is seldom used again.
+            // A serial in use is seldom used again.
             guard below(40) == 0 || !peer.running.contains(where: { $0.serial == UInt32(serial) }) else {
                 return HostileFrame.ending(.cancel, serial)
             }
@@ -413,7 +413,7 @@ private struct HostileRun {
         }
     }
 
-    /// The serial of a request of the machine's, or any.
+    /// The serial of one of the machine's requests, or any.
     private mutating func own() -> UInt64 {
         peer.calls.randomElement(using: &random).map { UInt64(MachineHostilePeer.serial(of: $0)) } ?? serial()
     }
@@ -421,7 +421,7 @@ private struct HostileRun {
     private mutating func rareFrame() -> [UInt8] {
         switch below(16) {
         case 0..<8:
-            // A new session has no numbers yet, so those of the machine hold.
+            // A new session has no numbers yet, so the machine's count is used.
             methodCount = UInt64(peer.machine.peerMethods.count) + 1
             return HostileFrame.method(methodCount, "p/\(methodCount)")
         case 8: return below(8) == 0 ? HostileFrame.goodbye(UInt64(below(9)), pause: UInt64(below(100))) : []

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Lifeline
 
-/// The life of a session beyond single events: opening, closing, and what a connection takes with it.
+/// The life of a session beyond single events: opening, closing, and the end of a connection.
 @Suite struct MachineLifeTests {
     private let now = MonotonicTime.ms(0)
 
@@ -57,7 +57,7 @@ import Testing
         #expect(refusal == nil && server.takeLine() == "opened 1")
     }
 
-    /// Openings and goodbyes that are not offered go with their connection.
+    /// Openings and goodbyes that were not offered are discarded with their connection.
     @Test func aConnectionTakesItsOpeningAndItsGoodbyeWithIt() {
         let client = MachineMatrixEnd(.client)
         client.connect(now: now)
@@ -116,7 +116,7 @@ import Testing
         #expect(server.settle(now: now) == "[welcome, goodbye closed] close 1 inOrder")
     }
 
-    /// Its pings are to be answered before its session has heard of it, and not after the session is done with it.
+    /// Pings of a connection are answered before its session knows of it, but not after the session is done with it.
     @Test func aConnectionThatIsNotReportedYetIsNotDone() {
         func done(_ end: MachineMatrixEnd) -> [Bool] { [1, 2, 3].map { end.machine.isDone(with: $0) } }
         let client = opened(.client)
@@ -265,7 +265,7 @@ import Testing
         for _ in 0..<2 { end.machine.close(now: now, into: &end.actions) }
         #expect(end.takeLine() == "" && end.push(2, now: now) == "closed")
         #expect(end.request(3, now: now) == "notSent")
-        // Requests that run may go on to the end, parts and all; nothing more is begun.
+        // Running requests may continue to their end, with their parts. No other request begins.
         end.receive(HostileFrame.request(8), now: now)
         #expect(end.takeLine() == "refuse 8 closing")
         #expect(end.settle(now: now) == "[ack 2/0 4-4, o3 push 1]")
@@ -273,13 +273,13 @@ import Testing
         #expect(end.respond(to: 7, 5, now: now) == "accepted")
         #expect(end.settle(now: now) == "[o4 answer 4 to 7, o5 response 7 5]")
         end.machine.finish(end.receipts[0], now: now)
-        // The refused one counts until it was responded to.
+        // The refused request counts until it has a response.
         end.receive(HostileFrame.acknowledgement(5), now: now)
         #expect(end.takeLine() == "#1 processed")
     }
 
     @Test func closingWaitsForEverythingThatIsLeft() {
-        // A request of this side's that is sent and processed.
+        // A request of this side, sent and processed.
         var end = opened(.client)
         end.request(1, now: now)
         _ = end.settle(now: now)
@@ -296,7 +296,7 @@ import Testing
         #expect(end.takeLine() == "" && end.settle(now: now) == "[o3 push 1]")
         end.receive(HostileFrame.acknowledgement(3), now: now)
         #expect(end.takeLine() == "#1 processed, ended closed")
-        // The goodbye to a client. A client, for its part, makes no connection only to say goodbye.
+        // A server says goodbye to a client. A client makes no connection only to say goodbye.
         for (role, line) in [(SessionRole.server, ""), (.client, "ended closed")] {
             let end = opened(role)
             end.machine.disconnected(1, now: now, into: &end.actions)
@@ -359,9 +359,10 @@ import Testing
         #expect(end.takeLine() == "#1 processed, ended closed")
     }
 
-    /// Blanks and names of methods are worth no connection: they mean nothing to a peer that is to hear no more.
+    /// No connection is made for blanks and method names: without messages, they mean nothing to the peer.
     @Test func closingDoesNotWaitForFillers() {
-        // In a session that the peer never knew; in one that it knows, without a connection; and over one.
+        // Three cases: a session that the peer never knew; one that it knows, without a connection; and one with a
+        // connection.
         for stage in 0..<3 {
             let end = stage == 0 ? MachineMatrixEnd(.client) : opened(.client)
             if stage == 1 { end.machine.disconnected(1, now: now, into: &end.actions) }
@@ -375,7 +376,7 @@ import Testing
             let number = stage == 2 ? 2 : 1
             let line = "#\(number) expired, fail r1 timedOut" + (stage == 2 ? "" : ", ended closed")
             #expect(end.takeLine() == line, "\(stage)")
-            // The push that is sent at most once has its name in front, and then nothing is left.
+            // The method name and the push that is sent at most once are sent, and then nothing is left.
             if stage == 2 {
                 #expect(
                     end.settle(now: .ms(5))
@@ -403,11 +404,12 @@ import Testing
         #expect(client.takeLine() == "sessionLost accused, fail r1 sessionLost, #1 inDoubt, accused violation")
     }
 
-    // MARK: What is told of a push
+    // MARK: Outcomes of pushes
 
-    /// A push that was accepted is told of whole where it ends, also where somebody waits until it is processed.
+    /// When an accepted push ends, it is reported with its content, also if a caller waits until it is processed.
     @Test func anObservedPushThatEndsIsToldOfWhole() throws {
-        // Sent, not sent, and accepted behind others; without being observed; and one that nobody has accepted.
+        // Pushes that are sent, unsent, and accepted behind others; one that is not observed; and one that was not
+        // accepted.
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(frameCount: 5, byteCount: 10_000)
         for isLost in [true, false] {
@@ -431,7 +433,7 @@ import Testing
                 "#2 unsent, left over 3 unsent, left over 4 unsent, #3 unsent, left over 5 unsent, #4 unsent"
             let line = end.takeLine()
             if isLost {
-                // It was accepted meanwhile: the name of the method takes a place, and two messages have none any more.
+                // It was accepted meanwhile: the method name takes a place, and two messages no longer have one.
                 #expect(line == "\(rest), left over 6 unsent, ended abandoned")
             } else {
                 #expect(line == "\(sent), \(rest), ended abandoned")

@@ -13,7 +13,7 @@ import Testing
         return client
     }
 
-    /// The server goes away: nothing is begun over this connection.
+    /// The server shuts down: nothing is begun over this connection.
     private func leave(_ client: MachineMatrixEnd) {
         client.receive(HostileFrame.goodbye(2), now: now)
         #expect(client.takeLine() == "leaving for 0.0 seconds")
@@ -50,7 +50,7 @@ import Testing
         #expect(client.takeLine() == "#1 expired, accepted #3")
     }
 
-    /// A request has its asker's deadline, and no other one while it waits.
+    /// While a request waits, it has its caller's deadline, and no other.
     @Test func theDeadlineOfARequestThatIsCancelledIsForgotten() {
         let client = opened()
         leave(client)

@@ -2,14 +2,14 @@ import LifelineCore
 
 @testable import Lifeline
 
-/// A machine of the tables of states and events, and what they know of it.
+/// A machine for the tables of states and events, and the state that the tables show.
 final class MachineMatrixEnd {
-    /// The state in few words, of which a table tells the changes.
+    /// The state in few words. A table lists its changes.
     struct State: Equatable {
         var stage = ""
         var connection = ""
         var drain = ""
-        /// When something happens by itself; of the connections and of the end alone.
+        /// The time of the next timer, and that of the connections and the end alone.
         var deadline: Int64?
         var ownDeadline: Int64?
         var keptByteCount = 0
@@ -47,7 +47,7 @@ final class MachineMatrixEnd {
     var receipts: [SessionMachine.Receipt] = []
     /// The number of a message that may be withdrawn.
     var waiting: UInt64 = 3
-    /// How far the peer is with this side's frames.
+    /// The peer's progress with this side's frames.
     var progress = OpeningProgress()
 
     init(_ role: SessionRole, _ options: SessionOptions = SessionOptions()) {
@@ -94,12 +94,12 @@ final class MachineMatrixEnd {
         receive(HostileFrame.push(size: 1), now: now)
         // Requests count as processed when they have begun.
         machine.timerFired(now: .ms(-20), into: &actions)
-        // The window takes r2, its part, #1 and #2; the rest waits.
+        // The window has room for r2, its part, #1 and #2; the others wait.
         forget(now: .ms(-20))
         progress = OpeningProgress(processed: 4, received: 7, urgent: 0)
     }
 
-    /// Another connection takes the session.
+    /// Another connection takes over the session.
     func replace(now: MonotonicTime) {
         _ = machine.opened(
             by: .test(.test(1), attempt: 2, progress: progress, terms: Self.terms),
@@ -112,7 +112,7 @@ final class MachineMatrixEnd {
         forget(now: now)
     }
 
-    /// Offers all that there is, and forgets it.
+    /// Offers everything, and discards it.
     func forget(now: MonotonicTime) {
         note()
         _ = settle(now: now)
@@ -156,7 +156,7 @@ final class MachineMatrixEnd {
         }
     }
 
-    /// Sends an observed push. Returns what becomes of it, and of others.
+    /// Sends an observed push. Returns its outcome, and outcomes of others.
     func push(
         _ number: UInt8,
         size: Int = 1,
@@ -186,7 +186,7 @@ final class MachineMatrixEnd {
         return line(with: "\(offer)".replacing("Lifeline.RequestRefusal.", with: ""))
     }
 
-    /// Gets a request, and answers it with its serial.
+    /// Receives a request, and answers it with its serial.
     func answer(_ serial: UInt32, now: MonotonicTime) -> String {
         receive(HostileFrame.request(UInt64(serial)), now: now)
         _ = takeLine()
@@ -225,14 +225,14 @@ final class MachineMatrixEnd {
         if let arrival { actions.append(.arrived(arrival)) }
     }
 
-    /// Returns what has been done since, as a line.
+    /// Returns the actions since the last call, as a line.
     func takeLine() -> String {
         note()
         defer { actions = [] }
         return actions.map(line).joined(separator: ", ")
     }
 
-    /// Notes the requests that have begun, and what has come and is not finished.
+    /// Records the requests that have begun, and the received messages that are not finished.
     func note() {
         for action in actions {
             switch action {
@@ -245,7 +245,8 @@ final class MachineMatrixEnd {
         }
     }
 
-    /// Takes out everything that can be sent, and says so. Returns the frames, and what becomes of connections.
+    /// Takes out everything that can be sent, and reports the offer. Returns the frames, and the changes of
+    /// connections.
     func settle(hasRoom: Bool = true, now: MonotonicTime) -> String {
         actions = []
         var lines: [String] = []
@@ -290,7 +291,7 @@ final class MachineMatrixEnd {
             case .waiting: "waiting"
             case .said: "said"
             }
-        // Where the session ends, its connection closes.
+        // When the session ends, its connection closes.
         state.connection = String("\(life.connection)".prefix { $0 != "(" }).replacing("closing", with: "closing it")
         state.deadline = milliseconds(machine.nextDeadline)
         state.ownDeadline = milliseconds(life.nextDeadline)

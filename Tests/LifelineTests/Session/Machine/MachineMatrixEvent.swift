@@ -3,13 +3,14 @@ import LifelineCore
 
 /// The events of a machine, each at 10 ms.
 enum MachineMatrixEvent: String, CaseIterable, Sendable {
-    // Connections: one that begins a session; one that goes on, one whose peer is too far, or less far than it was;
-    // one that has the number of the present one, or an older one; and one whose peer says that the session is over.
+    // Connections: one that begins a session; one that resumes it; one whose peer reports too much progress, or less
+    // than before; one that has the number of the current one, or an older one; and one whose peer says that the
+    // session is over.
     case connected, resumedAgain, resumedTooFar, resumedBack, connectedTooLate, connectedEarlier, versionTooHigh
     case overAtOnce
     case disconnected, otherDisconnected, otherFrame, otherNoFrame
 
-    // The end of an offer, with room and without, and a connection that refuses it.
+    // The end of an offer, with and without room, and a connection that refuses it.
     case offered, offeredWithoutRoom, sendingFailed
 
     // Frames without a place: kinds 1 to 7, a later one, and none.
@@ -20,15 +21,15 @@ enum MachineMatrixEvent: String, CaseIterable, Sendable {
     case goodbyeFull, goodbyeUnknown
     case unknown, empty, severalKinds, noFrame
 
-    // Of the ordinary lane: of requests that are under way, of others, and of none.
+    // Frames of the ordinary lane: of requests that are under way, of others, and of none.
     case push, pushWithoutMethod, request, requestWithParts, sameRequest, part, partOfUnary, latePart, end, endOfUnary
     case lateEnd, responsePart, lateResponsePart, response, responseToUnsent, lateResponse, method, sameMethod, blank
     case unknownOrdinary
 
-    // Of the urgent lane.
+    // Frames of the urgent lane.
     case urgentResponse, lateUrgentResponse, cancel, cancelOfStream, lateCancel, unknownUrgent
 
-    // Sent at most once.
+    // Frames that are sent at most once.
     case unplacedPush, unplacedPart, unplacedLatePart, unplacedResponsePart
 
     // The calls of the user. A large push is longer than the peer's frames.
@@ -38,11 +39,11 @@ enum MachineMatrixEvent: String, CaseIterable, Sendable {
     case sendResponsePart, respond, respondBehindPart, respondTooMuch, finish
 
     case timer, laterTimer, lateTimer
-    // Draining is a server's.
+    // Only a server drains.
     case drain, drainLater, drainByNow, close, closeSoon, closeByNow
     case abandon, expire, makeWay, shutDown, misconfigure
 
-    /// When timers fire: exactly when the one thing or the other is due.
+    /// The time at which timers fire: exactly when their event is due.
     var time: MonotonicTime? {
         switch self {
         case .timer: .ms(500)
@@ -56,7 +57,7 @@ enum MachineMatrixEvent: String, CaseIterable, Sendable {
 extension MachineMatrixEnd {
     private typealias Frame = HostileFrame
 
-    /// Has something happen, and returns what is done.
+    /// Applies an event, and returns the actions.
     func apply(_ event: MachineMatrixEvent) -> String {
         actions = []
         let result = perform(event)

@@ -1,15 +1,15 @@
 import Lifeline
 import LifelineCore
 
-/// A state of a machine, with what is under way in it.
+/// A state of a machine, with messages and requests under way.
 ///
 /// Most are busy. They have request r1 sent and processed; request r2 sent, whose parts follow, and a part of it;
-/// observed pushes #1 and #2 sent; and behind the full window an observed push #3 and a request r3. Of the peer's,
-/// request 7 and request 8, whose parts follow, are running, and a push is not processed.
+/// observed pushes #1 and #2 sent; and behind the full window an observed push #3 and a request r3. The peer's requests
+/// 7 and 8 are running, the parts of 8 follow, and a push of the peer is not processed.
 struct MachineMatrixSituation {
     enum Phase: String, CaseIterable {
         case none, opening, open, leaving, left
-        /// The peer broke the rules, or a client has given its connection up.
+        /// The peer broke the rules, or a client has given up its connection.
         case closing
         case closed
     }
@@ -35,7 +35,7 @@ struct MachineMatrixSituation {
     var narrow: MachineNarrowSituation?
     /// A server's older connection has until 2,001 ms to end its side.
     var isReplaced = false
-    /// A client that has a session and waits for the welcome has got something else.
+    /// A client that has a session got another frame in place of the welcome.
     var isUnwelcome = false
 
     init(_ name: String, _ role: SessionRole) {
@@ -106,7 +106,7 @@ struct MachineMatrixSituation {
             end.machine.timerFired(now: now, into: &end.actions)
             end.forget(now: now)
         }
-        // Its connection is lost first, or what was offered would be gone with it.
+        // Its connection is lost first, because the offered frames would otherwise be lost with it.
         if isReplaced { end.replace(now: now) }
         if hasEnded { end.machine.end(.abandoned, now: now, into: &end.actions) }
         if isClosing { end.machine.close(by: .ms(2_000), now: now, into: &end.actions) }
@@ -131,7 +131,7 @@ struct MachineMatrixSituation {
         case .left: end.machine.sendingFailed(into: &end.actions)
         case .closing, .closed:
             if !hasEnded {
-                // A client is violated; a server's client says that it closes its connection.
+                // The server breaks the rules; the client says that it closes its connection.
                 let frame = role == .client ? HostileFrame.of(.hello) : HostileFrame.goodbye(3)
                 end.receive(frame, now: now)
             }

@@ -1,12 +1,11 @@
 extension MachineMatrixTests {
-    /// The situations that have the same result, and the result: actions, in brackets the frames that are offered
-    /// then with their places, and what becomes of connections; behind the arrow what has changed: the stage, the
-    /// connection, the time of the next decision in milliseconds, that of the connections and of the end where it is
-    /// another one, and the bytes that are kept.
-    ///
-    /// `<lost>` and `<over>` stand for what becomes of everything that the busy ones have, and `<replaced>` for the end
-    /// of their connection when another one has the session. `nothing` and a violation alone stand for the rows of
-    /// `offered` and of `noFrame`.
+    /// Each row has the situations with the same result, and the result: actions, in brackets the frames that are then
+    /// offered with their places, and the changes of connections. After the arrow are the changes of the state: the
+    /// stage, the connection, the time of the next decision in milliseconds, that of the connections and the end if it
+    /// differs, and the kept bytes.
+    /// `<lost>` and `<over>` stand for the outcomes of everything under way in the busy situations, and `<replaced>`
+    /// for the end of their connection when another one takes over the session. `nothing` and a violation alone stand
+    /// for the rows of `offered` and of `noFrame`.
     static let expected: [MachineMatrixEvent: [String]] = [
         .connected: [
             "new: [hello] => opening until 10010",

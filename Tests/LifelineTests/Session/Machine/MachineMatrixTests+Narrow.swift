@@ -1,5 +1,5 @@
 extension MachineMatrixTests {
-    /// As in the table of all pairs, with the event in front.
+    /// Rows as in the table of all pairs, after the event.
     static let expectedOfNarrow: [MachineNarrowSituation: [String]] = [
         .awaiting: [
             "goodbyeDraining: leaving for 0.0 seconds => leaving",

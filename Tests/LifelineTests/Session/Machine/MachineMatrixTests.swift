@@ -2,16 +2,16 @@ import Lifeline
 import LifelineCore
 import Testing
 
-/// Every state × every event: the actions, the frames that are offered then, and the state that follows, so that no
-/// pair is undecided.
+/// Every state × every event: the actions, the frames that are then offered, and the next state, so that no pair is
+/// undecided.
 @Suite struct MachineMatrixTests {
-    /// Returns the actions of an event in a situation, what is offered then, and what has changed.
+    /// Returns the actions of an event in a situation, the frames that are then offered, and the changes.
     static func result(of event: MachineMatrixEvent, in situation: MachineMatrixSituation) -> String {
         let end = situation.makeEnd()
         let before = end.state
         let done = end.apply(event)
         if let now = event.time {
-            // Or it would ring again at once, for as long as there is no room for frames.
+            // Otherwise the timer would fire again and again while there is no room for frames.
             #expect(end.machine.nextDeadline.map { $0 > now } ?? true, "\(situation.name): \(event)")
         }
         let isOfferWanted = end.machine.wantsOffer(now: .ms(10))
@@ -23,8 +23,8 @@ import Testing
         return result.isEmpty ? "nothing" : result
     }
 
-    /// Shortens the losses of those that are busy when their session is lost, and when it ends; and the end of the
-    /// first connection when another one has the session.
+    /// Shortens the outcomes of busy situations when their session is lost or ends, and the end of the first connection
+    /// when another one takes over the session.
     private static func abbreviated(_ result: String) -> String {
         result
             .replacing(
@@ -45,8 +45,8 @@ import Testing
             .replacing("say replaced on 1, close 1 endSending", with: "<replaced>")
     }
 
-    /// Returns the result in few words: `nothing` where it is that of the rows of `offered`, in which nothing happens;
-    /// and only the violation where the rest is that of the rows of `noFrame`.
+    /// Returns the result in few words: `nothing` if it is the same as in the rows of `offered`, in which nothing
+    /// happens; and only the violation if the rest is the same as in the rows of `noFrame`.
     private static func summary(of event: MachineMatrixEvent, in situation: MachineMatrixSituation) -> String {
         let result = result(of: event, in: situation)
         if event != .offered, result == offered[situation.name] { return "nothing" }
@@ -66,7 +66,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: results)
     }
 
-    /// The rows of an event: the situations, and what happens in them. The result that most have stands last.
+    /// The rows of an event: the situations and their results. The most frequent result is last.
     static func rows(of event: MachineMatrixEvent) -> [String] {
         var results: [(situations: [String], result: String)] = []
         for situation in MachineMatrixSituation.all {
@@ -85,7 +85,7 @@ import Testing
         return rows + ["others: \(results[last].result)"]
     }
 
-    /// A star stands for all that is said of the draining of a state.
+    /// A star stands for a state together with its draining variants.
     private static func shortened(_ names: [String]) -> String {
         var names = names
         for state in names where names.contains(state + "-draining") {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// The situations are all states that there are: no event leads out of them.
+    /// The situations cover all states: no event leads out of them.
     @Test func noEventLeadsOutOfTheStates() {
         func kind(_ end: MachineMatrixEnd) -> String {
             let state = end.state

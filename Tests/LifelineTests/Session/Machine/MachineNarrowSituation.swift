@@ -2,28 +2,28 @@ import LifelineCore
 
 @testable import Lifeline
 
-/// A situation in which a single thing decides: only the events to which it matters are looked at.
+/// A situation with one special condition. It is tested only with the events for which that matters.
 enum MachineNarrowSituation: String, CaseIterable, Sendable {
     /// A client with one thing under way: request r1, which the peer has processed and which ends at 500 ms; a push
-    /// that was sent, that was not, that was sent with a key, that was not sent and has one, and that waits for credit;
-    /// a push of the peer's, which is not processed, and which is, but is not told.
+    /// that is sent, unsent, sent with a key, unsent with a key, or waits for credit; a push of the peer that is not
+    /// processed, or processed but not acknowledged.
     case awaiting, sent, unsent, sentWithKey, unsentWithKey, withoutCredit, unprocessed, untold
-    /// A client whose request r2 has a part that waits for credit, and its end behind that.
+    /// A client whose request r2 has a part that waits for credit, and behind it its end.
     case partWithoutCredit
-    /// The peer has just said that it goes away, and nothing is under way.
+    /// The peer has just announced that it shuts down, and nothing is under way.
     case toLeave
     /// Closing, with one thing left: a push to be sent at most once; a request that was not sent, which ends at 500 ms;
-    /// a push that expires at 100 ms; request 7 of the peer's, for which it does not wait.
+    /// a push that expires at 100 ms; request 7 of the peer, for which it does not wait.
     case closingPush, closingRequest, closingExpiring, closingRunning
-    /// As `closingRequest` and `closingExpiring`, in a session that the peer never knew.
+    /// Like `closingRequest` and `closingExpiring`, in a session that the peer never knew.
     case newClosingRequest, newClosingExpiring
-    /// A client's second session, in which a push has come, with the receipt of one of the first session.
+    /// A client's second session, which has received a push, with the receipt of a push of the first session.
     case renewed
-    /// As busy ones, where the server's sessions keep as much as they may; and with 72 bytes more, but no request.
+    /// Busy, while the server's sessions keep as much as they may; and with 72 bytes more, but no request.
     case serverFull, serverNearlyFull
-    /// The client is about to be sent away for that; and has been.
+    /// The client is about to be sent away for that reason; and has been sent away.
     case serverSendingAway, serverSentAway
-    /// One request may run, and does.
+    /// One request may run, and one is running.
     case serverWithoutRoom
     /// A part of a response waits for credit.
     case serverPartWithoutCredit
@@ -120,7 +120,7 @@ enum MachineNarrowSituation: String, CaseIterable, Sendable {
         }
         let end = MachineMatrixEnd(.server)
         var terms = MachineMatrixEnd.terms
-        // So that the largest response is refused for want of memory only.
+        // So that the largest response is refused only because of memory.
         terms.maximumFrameLength = 6_000
         end.beBusy(terms)
         let isNearlyFull = self == .serverNearlyFull
@@ -144,7 +144,7 @@ extension MachineMatrixEnd {
         maximumFrameLength: 1 << 20
     )
 
-    /// Has pushes, or the parts of request r2, use their credit, and one more wait.
+    /// Uses up the credit of pushes, or of the parts of request r2, and adds one that waits.
     fileprivate func useCredit(ofPart: Bool, now: MonotonicTime) {
         connect(now: now)
         forget(now: now)
@@ -163,7 +163,7 @@ extension MachineMatrixEnd {
         forget(now: now)
     }
 
-    /// Has the parts of the response to request 7 use their credit, and one more wait.
+    /// Uses up the credit of the parts of the response to request 7, and adds one that waits.
     fileprivate func useCreditOfResponse(now: MonotonicTime) {
         forget(now: now)
         guard let request = running[7] else { return }

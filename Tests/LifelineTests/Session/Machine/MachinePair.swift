@@ -1,7 +1,7 @@
 import Lifeline
 import LifelineCore
 
-/// The two ends of a session, and a network between them that a test cuts where it likes.
+/// The two ends of a session, and a network between them that a test can cut anywhere.
 final class MachinePair {
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
     let client: MachineEnd
@@ -17,14 +17,14 @@ final class MachinePair {
     private var known: SessionCredentials?
     private(set) var resumptionCount = 0
     private(set) var moveCount = 0
-    /// Whether the server has not let the client in, as its session is on its way.
+    /// Whether the server has refused the client because its session is being moved.
     private var isRefused = false
-    /// How often an end has had nothing to offer, and said so before.
+    /// How often an end had nothing to offer, and had announced that.
     private(set) var idleOfferCount = 0
 
     /// - Parameters:
-    ///   - takesShortWay: whether messages with nothing special go the short way where they can.
-    ///   - finishesRuns: whether ends say of several messages at once that they are processed.
+    ///   - takesShortWay: whether simple messages are sent the short way if possible.
+    ///   - finishesRuns: whether ends report several messages at once as processed.
     init(_ options: SessionOptions, takesShortWay: Bool = true, finishesRuns: Bool = false) {
         self.options = options
         client = MachineEnd("client", .client, options)
@@ -55,7 +55,7 @@ final class MachinePair {
         client.run(now: now)
     }
 
-    /// Loses the connection, and what was under way.
+    /// Loses the connection, and the bytes that were under way.
     func cut() {
         toServer = []
         toClient = []
@@ -66,7 +66,7 @@ final class MachinePair {
         }
     }
 
-    /// The server is restarted, and knows nothing any more.
+    /// Restarts the server, which forgets everything.
     func loseServer() {
         oldServers.append(server)
         for id in server.sent.keys { server.sent[id]?.isLost = true }
@@ -78,7 +78,7 @@ final class MachinePair {
         known = nil
     }
 
-    /// Has the session go to another server, if it can. Returns whether it is there.
+    /// Moves the session to another server, if possible. Returns whether it has moved.
     func moveServer() -> Bool {
         guard server.machine.move(pause: .zero, cancelling: now, by: now + .seconds(1)) else { return false }
         server.machine.timerFired(now: now, into: &server.actions)
@@ -86,7 +86,7 @@ final class MachinePair {
         return goOnMoving()
     }
 
-    /// Goes on with that where the session was not at rest.
+    /// Continues the move of a session that was not at rest.
     @discardableResult
     func goOnMoving() -> Bool {
         guard server.machine.isMoving,
@@ -102,7 +102,7 @@ final class MachinePair {
         return true
     }
 
-    /// Has an end hand out what it has to send. Returns whether there may be more.
+    /// Lets an end hand out frames to send. Returns whether there may be more.
     func offer(_ end: MachineEnd, hasRoom: Bool = true, atMost byteCount: Int = 1 << 20) -> Bool {
         var out: [UInt8] = []
         let (isWanted, actionCount) = (wantsOffer(end), end.actions.count)
@@ -116,14 +116,14 @@ final class MachinePair {
         return isMore
     }
 
-    /// Whether there may be something to offer. A driver that is told that there is not offers nothing.
+    /// Whether there may be something to offer. If not, a driver makes no offer.
     private func wantsOffer(_ end: MachineEnd) -> Bool {
         let isWanted = end.machine.wantsOffer(now: now)
         if !isWanted { idleOfferCount += 1 }
         return isWanted
     }
 
-    /// An end has handed out what there was.
+    /// Reports the end of an offer.
     func offered(_ end: MachineEnd) {
         let (isWanted, actionCount) = (wantsOffer(end), end.actions.count)
         end.machine.offered(hasRoom: true, now: now, into: &end.actions)
@@ -138,7 +138,7 @@ final class MachinePair {
         if isRefused { cut() }
     }
 
-    /// Closes the connection where an end has asked for it.
+    /// Closes the connection if an end has asked for it.
     func closeIfAsked() {
         for end in ends where !end.closings.isEmpty {
             end.closings = []
@@ -199,7 +199,7 @@ final class MachinePair {
         server.run(now: now)
     }
 
-    /// Heals the network, and lets both ends do all that is left to do.
+    /// Heals the network, and lets both ends finish all their work.
     func finish() {
         for round in 0..<400 {
             if !isConnected { connect() }
@@ -217,7 +217,7 @@ final class MachinePair {
         }
     }
 
-    /// Lets all that there is to send arrive.
+    /// Sends and delivers everything.
     func exchange() {
         for end in ends {
             var rounds = 0
@@ -234,7 +234,8 @@ final class MachinePair {
         }
     }
 
-    /// Returns what is wrong when nothing is left to do; nil when all has come once, in order, or is accounted for.
+    /// Returns a failure after all work is finished; nil if every message arrived once and in order, or is accounted
+    /// for.
     func check() -> String? {
         for end in ends {
             let kept = end.machine.keptSize
@@ -254,7 +255,7 @@ final class MachinePair {
     private func check(_ sender: MachineEnd, _ received: [String: [UInt32]]) -> String? {
         for (method, ids) in received {
             if Set(ids).count != ids.count { return "\(method): a push of the \(sender.name)'s came twice" }
-            // What replaces another one takes its place, and what is sent at most once has none.
+            // A message that replaces another one takes over its place, and one that is sent at most once has none.
             let inOrder = ids.filter {
                 sender.sent[$0]?.delivery.key == nil && sender.sent[$0]?.delivery.isAtMostOnce == false
             }

@@ -55,7 +55,7 @@ import Testing
         let end = MachineMatrixEnd(.server)
         end.open(MachineMatrixEnd.largeTerms)
         end.receive(HostileFrame.request(7), now: now)
-        // The credit begins the stream, and not its parts.
+        // This credit makes the stream known, but no part of it was sent yet.
         end.receive(HostileFrame.credit(3, 7, 1 << 20), now: now)
         #expect(end.takeLine() == "begin 7")
         let request = try #require(end.running[7])

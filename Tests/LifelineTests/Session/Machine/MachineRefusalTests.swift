@@ -3,7 +3,7 @@ import Testing
 
 @testable import Lifeline
 
-/// A connection that is gone refuses what it is offered: that was not sent.
+/// A connection that is gone refuses offered frames: they count as not sent.
 @Suite struct MachineRefusalTests {
     private let now = MonotonicTime.ms(0)
 
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// An open client that has sent a push, of which nothing is known.
+    /// An open client that has sent a push without an acknowledgement.
     private func client() -> SessionMachine {
         var machine = SessionMachine(role: .client, options: SessionOptions())
         var actions: [SessionMachine.Action] = []
@@ -65,7 +65,7 @@ import Testing
         return (inDoubt, offer(&machine))
     }
 
-    @Test func whatAConnectionRefusesGoesToTheNextSession() {
+    @Test func refusedMessagesGoToTheNextSession() {
         var machine = client()
         var actions: [SessionMachine.Action] = []
         push(&machine, 2)
@@ -75,7 +75,7 @@ import Testing
         #expect(inDoubt == [[1]] && carriedByteCount > 0)
     }
 
-    @Test func whatItTookBeforeIsInDoubt() {
+    @Test func messagesSentBeforeTheRefusalAreInDoubt() {
         var machine = client()
         var actions: [SessionMachine.Action] = []
         push(&machine, 2)
@@ -88,7 +88,7 @@ import Testing
         #expect(inDoubt == [[1], [2]] && carriedByteCount > 0)
     }
 
-    /// It comes before the driver has reported the connection.
+    /// The frame arrives before the driver has reported the connection.
     @Test func aServerThatSpeaksFirstIsNone() {
         for (frame, isRefused) in [(Array("TTP/1.1 400".utf8), true), ([0x22, 0x00], false), ([0x12, 0x00], true)] {
             var machine = SessionMachine(role: .client, options: SessionOptions())

@@ -48,7 +48,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// A part that expires when another request has its serial ends once, and takes no credit from that one.
+    /// A part that expires after another request got its serial ends once, and takes no credit from that request.
     @Test(arguments: [true, false])
     func aPartExpiresThoughAnotherRequestHasItsSerial(isCancelled: Bool) {
         let peer = MachineHostilePeer.opened(.server)
@@ -105,7 +105,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// A part that is sent at most once goes before the end of its request, where both are sent together.
+    /// A part that is sent at most once goes before the end of its request if both are sent together.
     @Test func aPartSentAtMostOnceGoesBeforeTheEndOfItsRequest() throws {
         let peer = MachineHostilePeer.opened(.client)
         let call = try #require(peer.request("a", hasParts: true))
@@ -153,8 +153,8 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// What is finished after the end does not count as kept any more.
-    @Test func whatIsFinishedAfterTheEndIsNotKept() {
+    /// Messages that are finished after the end do not count as kept any more.
+    @Test func messagesFinishedAfterTheEndAreNotKept() {
         let peer = MachineHostilePeer.opened(.server)
         peer.feed([Frame.method(1, "a"), Frame.push(size: 60_000), Frame.goodbye(1)])
         #expect(peer.machine.endReason != nil)
@@ -164,7 +164,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// A credit is due once, however often it grows before it is told.
+    /// A credit is due once, however often it grows before it is sent.
     @Test func aCreditThatGrowsIsDueOnce() {
         var options = SessionOptions()
         options.inboundCredit = 64 << 10
@@ -235,7 +235,8 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// A call of which a part does not fit into the new session's frames fails: nobody would know of the lack.
+    /// If a part of a call does not fit into the new session's frames, the call fails: otherwise the gap would go
+    /// unnoticed.
     @Test func aCallFailsIfTheSessionRefusesAPartThatNobodyObserves() throws {
         let peer = MachineHostilePeer(.client)
         let call = try #require(peer.request("a", hasParts: true))
@@ -252,7 +253,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// A part that somebody observes is refused alone.
+    /// If an observed part is refused, its call continues.
     @Test func aCallGoesOnIfTheSessionRefusesAPartThatIsObserved() throws {
         let peer = MachineHostilePeer(.client)
         let call = try #require(peer.request("a", hasParts: true))
@@ -266,7 +267,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// What stands behind a message that is withdrawn goes, such as the end of a request's parts.
+    /// Frames behind a withdrawn message are sent, such as the end of a request's parts.
     @Test func theEndOfPartsGoesWhenThePartBeforeItIsWithdrawn() throws {
         let peer = MachineHostilePeer.opened(.client, terms: terms(credit: 64 << 10))
         let call = try #require(peer.request("a", hasParts: true))
@@ -295,7 +296,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// A message that waited for room and was withdrawn does not have the next one wait for ever.
+    /// A withdrawn message that waited for room does not make the next one wait for ever.
     @Test func aWithdrawnMessageThatWaitedForRoomHoldsUpNothing() {
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(frameCount: 1, byteCount: 1_000)
@@ -324,7 +325,7 @@ struct MachineRegressionTests {
         check(peer)
     }
 
-    /// Nothing but a goodbye comes before the welcome, also when a session cannot go on.
+    /// Only a goodbye may come in place of the welcome, also when a session cannot continue.
     @Test func onlyAGoodbyeComesWhenAResumptionFails() {
         let peer = MachineHostilePeer.opened(.server)
         _ = peer.offered()
@@ -337,7 +338,7 @@ struct MachineRegressionTests {
         #expect(peer.failure == nil)
     }
 
-    /// A client has no session to give away: these goodbyes of its close only the connection.
+    /// A client cannot move a session: these goodbyes of a client only close the connection.
     @Test(arguments: [SessionGoodbye.Code.replaced, .refused, .version])
     func someGoodbyesOfAClientCloseOnlyTheConnection(code: SessionGoodbye.Code) {
         let peer = MachineHostilePeer.opened(.server)
@@ -363,8 +364,8 @@ struct MachineRegressionTests {
         #expect(peer.failure == nil)
     }
 
-    /// What an opening has said to be received stays received.
-    @Test func whatWasReceivedDoesNotGoBackInAnOpening() {
+    /// Frames that an opening reported as received stay received.
+    @Test func theReceivedPlaceDoesNotGoBackInAnOpening() {
         let peer = MachineHostilePeer.opened(.server)
         for _ in 0..<2 { _ = peer.push("a") }
         _ = peer.offered()
@@ -392,7 +393,7 @@ struct MachineRegressionTests {
         )
     }
 
-    /// Sends a part of a response, and returns what becomes of it.
+    /// Sends a part of a response, and returns its outcome.
     private func part(
         _ peer: MachineHostilePeer,
         _ request: IncomingRequest,
@@ -405,7 +406,7 @@ struct MachineRegressionTests {
         }
     }
 
-    /// Sends a part of a request, and returns what becomes of it.
+    /// Sends a part of a request, and returns its outcome.
     private func part(
         _ peer: MachineHostilePeer,
         of call: SessionMachine.RequestID,
@@ -426,7 +427,7 @@ struct MachineRegressionTests {
         }
     }
 
-    /// The peer has broken no rule, and the machine has done nothing that it must not.
+    /// Checks that the peer has broken no rule, and that the machine has done nothing wrong.
     private func check(_ peer: MachineHostilePeer, sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(peer.violation == nil, sourceLocation: sourceLocation)
         #expect(peer.failure == nil, sourceLocation: sourceLocation)

@@ -7,7 +7,7 @@ import Testing
 @Suite struct MachineSendingTests {
     private let now = MonotonicTime.ms(0)
 
-    /// A client whose method "m" is known, and costs nothing any more.
+    /// A client whose peer knows the method "m", so that its name costs nothing.
     private func client(frames: Int = 100, bytes: Int = 10_000, window: SessionWindow? = nil) -> MachineMatrixEnd {
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(frameCount: frames, byteCount: bytes)
@@ -18,7 +18,7 @@ import Testing
         return end
     }
 
-    /// Loses the connection, and goes on over another one.
+    /// Loses the connection, and continues over another one.
     private func comeBack(_ end: MachineMatrixEnd, _ progress: OpeningProgress, now: MonotonicTime) -> String {
         end.machine.disconnected(end.machine.connectionID, now: now, into: &end.actions)
         end.connect(now: now)
@@ -53,7 +53,7 @@ import Testing
         #expect(end.settle(now: now) == "[o5 push 3]")
     }
 
-    @Test func whatIsSentAgainGoesFirstAndCancelsComeBehindTheirRequests() {
+    @Test func resentFramesGoFirstAndCancelsFollowTheirRequests() {
         let end = client()
         end.request(1, now: now)
         _ = end.push(2, now: now)
@@ -82,7 +82,7 @@ import Testing
         #expect(end.push(4, size: 40_000, .atMostOnce, now: now) == "accepted #3")
     }
 
-    @Test func whatWasBegunGoesOnWithAPeerThatLeavesAndNothingElse() {
+    @Test func onlyOpenRequestsContinueWithAPeerThatLeaves() {
         let end = client()
         end.request(1, hasParts: true, now: now)
         end.request(2, now: now)
@@ -144,8 +144,8 @@ import Testing
         #expect(end.settle(now: now) == "[o3 push 1, o4 push 2]")
     }
 
-    /// Also where the driver asked several times for what there is to send.
-    @Test func whatAConnectionRefusesWasNotSent() {
+    /// This also holds if the driver asked several times for frames to send.
+    @Test func refusedFramesWereNotSent() {
         let end = client()
         for number in 1...2 as ClosedRange<UInt8> {
             _ = end.push(number, now: now)
@@ -189,13 +189,13 @@ import Testing
     }
 
     @Test func roomIsCountedInBytesAndOneMessageMayBeLarger() {
-        // Two that are observed, and 300 bytes.
+        // Room for two observed messages, and 300 bytes.
         let end = client(bytes: 2 * SessionMachine.detailsOverhead + 300)
         #expect(end.push(1, size: 1_301, now: now) == "accepted #1", "it would wait for ever")
         #expect(end.push(2, now: now) == "waits #2" && end.push(3, method: "n", now: now) == "waits #3")
         // The name has room at once.
         #expect(end.settle(now: now) == "[o3 push 1, o4 method 2 n]")
-        // The first that waits goes first, also to another method.
+        // Waiting messages are sent in order, also to another method.
         #expect(acknowledge(end, 3) == "#1 processed, accepted #2, accepted #3")
         #expect(end.settle(now: now) == "[o5 push 2, o6 push 3]")
     }
@@ -256,7 +256,7 @@ import Testing
         #expect(end.machine.waitingCount == 0 && end.machine.nextDeadline == nil)
     }
 
-    /// Without the time passing: nobody waits for the delay of acknowledgements.
+    /// No time passes, so nobody waits for delayed acknowledgements.
     @Test(arguments: [1, 65_536]) func aSenderThatKeepsLittleIsToldInTime(size: Int) {
         var options = SessionOptions()
         options.outboundLimit = SessionWindow(frameCount: 64, byteCount: 256 << 10)
@@ -283,10 +283,10 @@ import Testing
         end.machine.finish(end.receipts[1], now: .ms(30))
         _ = end.push(3, now: .ms(31))
         #expect(end.settle(now: .ms(31)) == "[ack 3/0, o3 push 3]" && end.machine.nextDeadline == nil)
-        // Urgent frames are processed as they come.
+        // Urgent frames are processed on arrival.
         end.receive(HostileFrame.response(.urgentResponse, 99), now: .ms(40))
         #expect(end.settle(now: .ms(59)) == "" && end.settle(now: .ms(60)) == "[ack 3/1]")
-        // The hello says it, too, and no acknowledgement has to follow.
+        // The hello states it, too, so no acknowledgement has to follow.
         end.receive(HostileFrame.of(.blank), now: .ms(70))
         end.machine.disconnected(end.machine.connectionID, now: .ms(71), into: &end.actions)
         #expect(end.machine.nextDeadline == nil)
@@ -349,7 +349,7 @@ import Testing
         }
         _ = end.settle(now: now)
         #expect(timer(end, 30) == "")
-        // The first came.
+        // The first frame arrived.
         let progress = OpeningProgress(processed: 2, received: 3, urgent: 0)
         #expect(comeBack(end, progress, now: .ms(30)) == "#2 expired, #4 expired, opened 1 again")
         #expect(end.settle(now: .ms(30)) == "[o4 blank, o5 push 3, o6 blank]")
@@ -442,7 +442,7 @@ import Testing
         _ = end.push(100, .replaceable(key: "a"), now: now)
         var sent: [String] = []
         for place in 3...22 as ClosedRange<UInt64> {
-            // There are always five others before it when it is accepted.
+            // When it is accepted, there are always five others before it.
             _ = end.push(UInt8(place) + 98, .replaceable(key: "a"), now: now)
             _ = end.push(UInt8(place) + 3, now: now)
             _ = acknowledge(end, place)
@@ -456,15 +456,16 @@ import Testing
         #expect(sent.count { $0.contains("push 1") && $0.count > 11 } >= 2)
     }
 
-    /// A larger value needs room beside what waits; it goes behind that, and its place becomes a blank.
+    /// A larger value needs additional room, so it goes behind waiting messages, and its place becomes a blank.
     @Test func aValueThatReplacesAnotherHasItsRoomAndNoMore() {
         let end = client(bytes: 2 * SessionMachine.detailsOverhead + 300)
         _ = end.push(1, size: 30, .replaceable(key: "a"), now: now)
         _ = end.push(2, size: 40, now: now)
         #expect(end.push(3, size: 60, now: now) == "waits #3")
-        // Of the same size it goes before the one that waits.
+        // A value of the same size goes before the waiting message.
         #expect(end.push(4, size: 30, .replaceable(key: "a"), now: now) == "accepted #4; #1 replaced")
-        // What replaces an accepted one is accepted, though it has to wait; the room goes to who has waited.
+        // A value that replaces an accepted one is accepted, although it has to wait. The room goes to the waiting
+        // message.
         #expect(
             end.push(5, size: 200, .replaceable(key: "a"), now: now) == "accepted #5; #4 replaced, accepted #3"
         )
@@ -475,7 +476,7 @@ import Testing
         #expect(end.settle(now: now) == "[o6 push 6]")
     }
 
-    /// A value that is not larger needs no credit beside the older one's, though others have used more than there is.
+    /// A value that is not larger needs only the credit of the older one, even if others have used more than there is.
     @Test func aValueReplacesAnotherWhereNoCreditIsLeft() {
         let end = client(bytes: 1 << 20)
         _ = end.push(1, size: 30, .replaceable(key: "a"), now: now)
@@ -513,7 +514,7 @@ import Testing
         #expect(end.takeLine() == "accepted #4" && end.settle(now: now) == "[o3 push 1, o4 push 4]")
     }
 
-    /// Its call would end without it otherwise.
+    /// Otherwise its call would end without it.
     @Test func aPartThatReplacesAnotherAndHasToWaitIsNotAccepted() throws {
         let end = MachineMatrixEnd(.server)
         end.open(MachineMatrixEnd.largeTerms)
@@ -543,7 +544,7 @@ import Testing
         #expect(end.settle(now: now) == "[o3 push 1, o4 push 2]")
     }
 
-    // MARK: What the peer does not take
+    // MARK: Messages that the peer refuses
 
     @Test func aMethodHasANameOfUpTo256Bytes() {
         let end = client()
@@ -552,7 +553,7 @@ import Testing
         }
     }
 
-    /// Names that look alike are those of two methods.
+    /// Names that look alike but have different bytes belong to different methods.
     @Test func methodsAreToldApartByTheBytesOfTheirNames() {
         let end = client()
         for (number, name) in [(1, "\u{E9}"), (2, "e\u{301}"), (3, "\u{E9}")] as [(UInt8, String)] {
@@ -580,7 +581,7 @@ import Testing
         #expect(throws: RequestError.self) { try end.machine.request("m", large, deadline: nil, now: now) }
     }
 
-    /// A server's session is known to its users before its client has the welcome.
+    /// The server's program knows the session before the client has the welcome.
     @Test func aServersMessageThatItsClientDoesNotTakeIsRefused() {
         let end = MachineMatrixEnd(.server)
         for (number, size) in [(1, 4_873), (2, 4_872)] { _ = end.push(UInt8(number), size: size, now: now) }

@@ -2,8 +2,8 @@ import LifelineCore
 
 @testable import Lifeline
 
-/// A random story of two ends of a session: calls of all kinds, connections that are cut in the midst of frames,
-/// readers that are slow, and at the end a look whether everything came once, in order, or is accounted for.
+/// A random story of two ends of a session: calls of all kinds, connections that are cut within frames, and slow
+/// readers. At the end it checks that every message arrived once and in order, or is accounted for.
 final class MachineStory {
     struct Totals {
         var losses = 0
@@ -17,7 +17,7 @@ final class MachineStory {
     private let movesSessions: Bool
     private(set) var totals = Totals()
 
-    /// - Parameter movesSessions: whether the session goes from server to server, whose clients alone ask then.
+    /// - Parameter movesSessions: whether the session moves from server to server. Then only clients make calls.
     init(seed: UInt64, takesShortWay: Bool = true, movesSessions: Bool = false) {
         self.movesSessions = movesSessions
         self.seed = seed
@@ -34,7 +34,7 @@ final class MachineStory {
         pair = MachinePair(options, takesShortWay: takesShortWay, finishesRuns: finishesRuns)
     }
 
-    /// Plays the story. Returns what is wrong; nil when nothing is.
+    /// Plays the story. Returns the failure; nil if there is none.
     func play(stepCount: Int = 250) -> String? {
         for _ in 0..<stepCount {
             step()
@@ -44,7 +44,7 @@ final class MachineStory {
         return (pair.failure ?? pair.check()).map { "seed \(seed): \($0)" }
     }
 
-    /// Plays it for two steps. Returns what came of it.
+    /// Plays it for two steps. Returns the result.
     fileprivate func goOn() -> [String] {
         for _ in 0..<2 { step() }
         return pair.ends.map { end in
@@ -54,8 +54,7 @@ final class MachineStory {
         } + [pair.toServer, pair.toClient].map { "\($0.count) \($0.hashValue)" } + [pair.failure ?? "no failure"]
     }
 
-    /// Plays a story and the same one again, in which no message goes the short way. Returns what differs; nil when
-    /// nothing does.
+    /// Plays a story, and again without the short way of sending. Returns the difference; nil if there is none.
     static func compareWays(seed: UInt64, stepCount: Int = 250) -> (difference: String?, plainCount: Int) {
         let stories = [MachineStory(seed: seed), MachineStory(seed: seed, takesShortWay: false)]
         for count in 0..<stepCount / 2 {
@@ -133,7 +132,7 @@ final class MachineStory {
     }
 
     private func cut() {
-        // What was under way is lost from some byte on.
+        // The bytes under way are lost from a random byte on.
         pair.toServer.removeLast(below(pair.toServer.count + 1))
         pair.toClient.removeLast(below(pair.toClient.count + 1))
         pair.deliver()

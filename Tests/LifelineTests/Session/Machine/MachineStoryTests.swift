@@ -18,7 +18,7 @@ struct MachineStoryTests {
         #expect(moveCount > 400)
     }
 
-    /// Whether a message goes the short way makes no difference to anything, and one that cannot has changed nothing.
+    /// The short way of sending gives the same results, and a message that cannot take it changes nothing.
     @Test func bothWaysOfSendingAreAlike() {
         var plainCount = 0
         for seed in 5_000..<5_400 as Range<UInt64> {
@@ -29,7 +29,7 @@ struct MachineStoryTests {
         #expect(plainCount > 2_000)
     }
 
-    /// What the stories never reach, they cannot check.
+    /// The stories have to reach each case, or they would not check it.
     @Test func storiesReachEverything() {
         var (resumptions, losses, waits, calls, deliveries) = (0, 0, 0, 0, 0)
         var (idleOffers, leftOvers) = (0, 0)

@@ -9,7 +9,7 @@ import Testing
     static let roles: [SessionRole] = [.client, .server]
     private static let name = Frame.method(1, "a.B/C")
 
-    /// How a peer that sends these frames to an open end breaks the rules.
+    /// The rule that a peer breaks by sending these frames to an open end.
     private func violation(
         _ role: SessionRole,
         _ options: SessionOptions,
@@ -25,7 +25,7 @@ import Testing
         violation(role, SessionOptions(), frames)
     }
 
-    /// An open end with one call, which was sent, and a method of the peer's.
+    /// An open end with one sent call, and a method of the peer.
     private func withCall(_ role: SessionRole, hasParts: Bool = false) -> MachineHostilePeer {
         let peer = MachineHostilePeer.opened(role)
         peer.request("x.Y/Z", hasParts: hasParts)
@@ -48,7 +48,7 @@ import Testing
         #expect(violation(.server, [Self.name, reply]) == .callOrReply)
         #expect(violation(.server, [Self.name, notDurable]) == .callOrReply)
         #expect(violation(.client, [Self.name, call]) == .callOrReply)
-        // In the same read as the end of the session.
+        // The frame is in the same read as the end of the session.
         #expect(violation(.client, [Self.name, call, Frame.goodbye(6)]) == .callOrReply)
         #expect(violation(.server, [Self.name, call]) == nil)
         #expect(violation(.client, [Self.name, reply]) == nil)
@@ -61,7 +61,7 @@ import Testing
         #expect(violation(.client, [Self.name, reply(Frame.metadata(5, count: 129))]) == .tooManyEntries)
     }
 
-    // MARK: What a violation causes
+    // MARK: Consequences of a violation
 
     @Test func aServerEndsItsSession() {
         let peer = MachineHostilePeer.opened(.server)
@@ -72,7 +72,7 @@ import Testing
         #expect(peer.events == [.violated(.unknownMethod(9)), .ended])
         #expect(peer.goodbyes() == [.violation])
         #expect(peer.events.last == .closed(.inOrder))
-        // What comes later counts for nothing.
+        // Later frames are ignored.
         peer.feed([Self.name, Frame.push()])
         #expect(peer.events.count == 3 && peer.failure == nil)
         #expect(peer.say(ClientOpening(attempt: 9, terms: Frame.terms))?.code == .draining)
@@ -98,7 +98,7 @@ import Testing
         #expect(peer.events.contains(.violated(.unknownMethod(1))))
     }
 
-    /// The bytes of a connection that are no frames.
+    /// Bytes that are not frames.
     @Test(arguments: roles) func aFrameThatIsTooLong(_ role: SessionRole) {
         let peer = MachineHostilePeer.opened(role)
         peer.receivedViolation(.undecodable("It is too long."))
@@ -112,13 +112,13 @@ import Testing
         let blank = Frame.of(.blank)
         #expect(violation(role, [blank + blank]) == several)
         #expect(violation(role, [Self.name + Frame.push()]) == several)
-        // Even if one of them is unknown, or both are.
+        // This holds even if one or both kinds are unknown.
         #expect(violation(role, [blank + Frame.bytes(99, [])]) == several)
         #expect(violation(role, [Frame.bytes(98, []) + Frame.bytes(99, [])]) == several)
     }
 
     @Test(arguments: roles) func bytesThatAreNoMessage(_ role: SessionRole) {
-        // A length that goes beyond the end, a tag of field 0, an end of a group, a wire type that there is not.
+        // A length beyond the end, a tag of field 0, an end of a group, a wire type that does not exist.
         for frame in [[0x42, 5, 1], [0x42], [0x02, 0], [0x44], [0x46], [0x80]] as [[UInt8]] {
             #expect(violation(role, [frame]) == noMessage, "\(frame)")
         }
@@ -145,7 +145,8 @@ import Testing
         let peer = MachineHostilePeer.opened(role)
         _ = peer.offered()
         peer.forgetEvents()
-        // Without a kind; with fields of other wire types, even of known numbers; with unknown kinds without places.
+        // Frames without a kind; with fields of other wire types, even of known numbers; and of unknown kinds without
+        // places.
         peer.feed([[], Frame.number(8, 1), Frame.number(14, 1) + Frame.number(200, 7)])
         peer.feed([48 + 5, 1_000, 1 << 28].map { Frame.bytes($0, [1, 2, 3]) })
         peer.feed([Frame.of(.ping, Frame.number(1, 1)), Frame.of(.pong)])
@@ -157,10 +158,10 @@ import Testing
         let peer = MachineHostilePeer.opened(role)
         _ = peer.offered()
         peer.forgetEvents()
-        // What an unknown kind contains is nobody's business.
+        // The content of an unknown kind is not checked.
         peer.feed([16, 31, 20].map { Frame.bytes($0, [0xFF]) })
         peer.feed([34, 47].map { Frame.bytes($0, [0xFF]) })
-        // Known kinds behind fields that are skipped have places, too.
+        // Known kinds behind skipped fields have places, too.
         peer.feed(Frame.number(3, 1) + Frame.of(.blank))
         #expect(peer.events.isEmpty)
         #expect(peer.acknowledgement() == Acknowledgement(ordinary: 4, urgent: 2))
@@ -181,7 +182,7 @@ import Testing
         #expect(violation(role, [Frame.of(other)]) == .unexpectedFrame)
     }
 
-    /// It costs the connection, but not the session: nobody who knows that has answered.
+    /// Only the connection ends, not the session: the peer that answered may not know the session.
     @Test func otherFramesInPlaceOfAWelcome() {
         let cases: [([UInt8], SessionViolation)] = [
             (Frame.push(), .notOpened), (Frame.of(.blank), .notOpened), (Frame.bytes(20, []), .notOpened),
@@ -201,11 +202,11 @@ import Testing
                 peer.forgetEvents()
                 peer.feed(frame)
                 #expect(peer.events == [.violated(violation)])
-                // A server that knows the session would end it.
+                // A server that knew the session would end it.
                 #expect(peer.goodbyes() == (hasSession ? [] : [.violation]))
                 peer.feed(Frame.push())
                 #expect(peer.events.count == 2, "only its connection is closed")
-                // The session goes on over the next connection.
+                // The session continues over the next connection.
                 peer.cut()
                 peer.open(isResumed: hasSession)
                 #expect(peer.events.last == .opened(isResumed: hasSession))
@@ -213,7 +214,7 @@ import Testing
         }
     }
 
-    /// Whoever can write a welcome knows the protocol, and breaks its rules: the session is lost.
+    /// A peer that sends a welcome knows the protocol, so a malformed one breaks its rules: the session is lost.
     @Test func welcomesWithoutCredentials() {
         let cases: [([UInt8], SessionViolation)] = [
             ([], .malformedCredentials(byteCount: 0)),
@@ -286,7 +287,7 @@ import Testing
         #expect(peer.events == [.opened(isResumed: false)])
     }
 
-    /// Both openings have the same terms, which are checked where they are parsed.
+    /// Both openings have the same terms, which are checked by the parser.
     @Test func termsThatAreTooSmall() {
         func terms(_ numbers: [(UInt32, UInt64)]) -> [UInt8] {
             Frame.bytes(7, numbers.flatMap { Frame.number($0.0, $0.1) })
@@ -296,7 +297,7 @@ import Testing
             ([], .emptyWindow), (enough + [(1, 0)], .emptyWindow), (enough + [(2, 4_095)], .emptyWindow),
             (enough + [(3, 65_535)], .smallCredit),
             (enough + [(5, 4_095)], .frameLimit(4_095)), (enough + [(5, 1)], .frameLimit(1)),
-            // 0 stands for the usual length, and for one request.
+            // 0 stands for the default length, and for one request.
             (enough, nil), (enough + [(5, 4_096), (4, 0)], nil), (enough + [(2, .max), (3, .max), (4, 1 << 31)], nil),
         ]
         let credentials = Frame.bytes(2, SessionID(1, 2).bytes) + Frame.bytes(3, SessionID(3, 4).bytes)
@@ -327,7 +328,7 @@ import Testing
         }
         #expect(hello(Frame.metadata(9, count: 128)) == nil)
         #expect(hello(Frame.metadata(9, count: 129)) == .tooManyEntries)
-        // An entry that comes again counts again.
+        // A repeated entry counts again.
         #expect(hello((0..<129).flatMap { _ in Frame.metadata(9, count: 1) }) == .tooManyEntries)
         let name = [UInt8](repeating: 0x61, count: 16 << 10)
         #expect(hello(Frame.bytes(8, name)) == nil)
@@ -350,7 +351,8 @@ import Testing
 
     // MARK: Progress
 
-    /// Comes back with a progress. Before, the peer got 4 ordinary frames and an urgent one, and acknowledged some.
+    /// Resumes with a progress. Before that, the peer received 4 ordinary frames and an urgent one, and acknowledged
+    /// some.
     private func resume(
         _ role: SessionRole,
         _ processed: UInt64,
@@ -364,7 +366,7 @@ import Testing
         peer.respond(to: peer.running[0])
         _ = peer.offered()
         peer.feed(acknowledgements)
-        // These were accepted, but not sent.
+        // These messages were accepted, but not sent.
         _ = peer.push("a.B/C")
         peer.cut()
         _ = peer.push("a.B/C")
@@ -390,7 +392,7 @@ import Testing
         func back(_ lane: SessionLane, _ place: UInt64) -> SessionViolation {
             .acknowledgementWentBack(SessionPlace(lane, place))
         }
-        // Received is less than processed.
+        // The received place is lower than the processed one.
         #expect(resume(role, 3, 2, 0) == back(.ordinary, 2))
         let some = Frame.acknowledgement(1, urgent: 1, [1, 1])
         #expect(resume(role, 1, 3, 1, after: [some]) == nil)
@@ -438,9 +440,9 @@ import Testing
     @Test(arguments: roles) func serials(_ role: SessionRole) {
         #expect(violation(role, [Self.name, Frame.request(0)]) == .noSerial)
         #expect(violation(role, [Self.name, Frame.request(7), Frame.request(7)]) == .serialInUse(7))
-        // A number of 32 bits is what it is modulo 2³², as in any parser.
+        // A number of 32 bits is taken modulo 2³², as in any parser.
         #expect(violation(role, [Self.name, Frame.request(1 << 32)]) == .noSerial)
-        // One that was cancelled or answered is free.
+        // The serial of a cancelled or answered request is free.
         let peer = MachineHostilePeer.opened(role)
         peer.feed([Self.name, Frame.request(7), Frame.ending(.cancel, 7), Frame.request(7)])
         peer.respond(to: peer.running[1])
@@ -486,7 +488,7 @@ import Testing
         #expect(peer.violation == nil && peer.machine.lateMessageCount == 2)
     }
 
-    /// A peer that asks and acknowledges no refusal must not fill the memory with them.
+    /// A peer that sends requests but acknowledges no refusal must not fill the memory with refusals.
     @Test(arguments: roles) func urgentFramesThatAreNotAcknowledged(_ role: SessionRole) {
         let peer = MachineHostilePeer.opened(role)
         peer.keepsEvents = false
@@ -540,7 +542,7 @@ import Testing
             peer.feed([Self.name, Frame.request()])
             peer.respond(to: peer.running[0])
             _ = peer.offered()
-            // Accepted, but not sent.
+            // The push is accepted, but not sent.
             _ = peer.push("a.B/C")
             peer.feed(frame)
             #expect(peer.violation == .unknownAcknowledgement(SessionPlace(lane, place)), "\(frame)")
@@ -570,7 +572,7 @@ import Testing
         #expect(violation(role, [Frame.acknowledgement(0, [.max, .max])]) == large)
         let tooMany = undecodable("Its acknowledgement has more than 1024 ranges.")
         #expect(violation(role, [Frame.acknowledgement(0, .init(repeating: 1, count: 2_050))]) == tooMany)
-        // One by one instead of packed.
+        // The numbers are not packed.
         let unpacked = Frame.of(.acknowledgement, Frame.number(3, 1), Frame.number(3, 0))
         #expect(violation(role, [unpacked]) == empty)
     }
@@ -593,7 +595,7 @@ import Testing
         options.inboundWindow = SessionWindow(frameCount: 4, byteCount: 8 << 10)
         let exceeded = SessionViolation.windowExceeded(.ordinary)
         let push = Frame.push()
-        // The name was processed when it came.
+        // The name was processed on arrival.
         #expect(violation(role, options, [Self.name, push, push, push, push]) == nil)
         #expect(violation(role, options, [Self.name, push, push, push, push, push]) == exceeded)
         #expect(violation(role, options, [Self.name, push, push, push, push, Frame.of(.blank)]) == exceeded)
@@ -603,13 +605,13 @@ import Testing
         #expect(violation(role, options, [Self.name, half, half]) == nil)
         #expect(violation(role, options, [Self.name, half, half, Frame.bytes(20, [])]) == exceeded)
         #expect(violation(role, options, [Self.name, half, Frame.push(size: 4_033 - 8)]) == exceeded)
-        // What was finished makes room, out of order, too.
+        // Finished messages make room, also out of order.
         let peer = MachineHostilePeer.opened(role, options)
         peer.feed([Self.name, push, push, push, push])
         peer.finish(2)
         peer.feed(push)
         #expect(peer.violation == nil)
-        // Urgent frames are processed as they come: only one alone can be too large.
+        // Urgent frames are processed on arrival: only a single one can be too large.
         let cancel = Frame.ending(.cancel)
         #expect(violation(role, options, Array(repeating: cancel, count: 100)) == nil)
         let large = Frame.bytes(40, [UInt8](repeating: 0, count: 8 << 10))
@@ -624,7 +626,7 @@ import Testing
         let unplaced = Frame.push(kind: .unplacedPush)
         peer.feed([Self.name, Frame.push(), Frame.push(), unplaced, unplaced, unplaced, unplaced])
         #expect(peer.violation == nil && peer.receipts.count == 4 && peer.machine.droppedMessageCount == 2)
-        // They take no room from what has a place.
+        // They take no room from messages with a place.
         peer.feed([Frame.push(), Frame.push()])
         #expect(peer.violation == nil)
         peer.finishAll()
@@ -637,18 +639,18 @@ import Testing
     @Test(arguments: roles) func moreThanTheCredit(_ role: SessionRole) {
         var options = SessionOptions()
         options.inboundCredit = 64 << 10
-        // Costs half of the credit.
+        // Each costs half of the credit.
         let (push, part) = (Frame.push(size: 32_704 - 10), Frame.part(.requestPart, size: 32_704 - 10))
         #expect(push.count == 32_704 && part.count == 32_704)
         #expect(violation(role, options, [Self.name, push, push]) == nil)
         #expect(violation(role, options, [Self.name, push, push, Frame.push()]) == .creditExceeded)
-        // The last one may be larger than what is left; each method has its own.
+        // The last message may be larger than the rest of the credit. Each method has its own credit.
         #expect(violation(role, options, [Self.name, push, Frame.push(size: 1 << 20)]) == nil)
         #expect(violation(role, options, [Self.name, Frame.method(2, "b"), push, push, Frame.push(2)]) == nil)
         let request = [Self.name, Frame.request(hasParts: true)]
         #expect(violation(role, options, request + [part, part, push, push]) == nil)
         #expect(violation(role, options, request + [part, part, Frame.part(.requestPart)]) == .creditExceeded)
-        // What is sent at most once uses none.
+        // A message that is sent at most once uses no credit.
         let unplaced = [Frame.push(kind: .unplacedPush), Frame.part(.unplacedRequestPart)]
         #expect(violation(role, options, request + [part, part, push, push] + unplaced) == nil)
 
@@ -659,7 +661,7 @@ import Testing
         let answer = Frame.part(.responsePart, serial, size: 32_704 - 10)
         peer.feed([answer, answer])
         #expect(peer.violation == nil)
-        // What was consumed may come again, whether or not the peer was told yet.
+        // The credit of consumed messages may be used again, whether or not the grant was sent yet.
         peer.finish(0)
         peer.feed(answer)
         #expect(peer.violation == nil)
@@ -683,11 +685,11 @@ import Testing
             for target in 1...3 as ClosedRange<UInt32> { peer.feed(Frame.credit(target, number, .max)) }
         }
         #expect(peer.events == [.opened(isResumed: false)])
-        // What came before there was a method 1 grants nothing.
+        // A credit from before method 1 existed grants nothing.
         #expect(peer.push("a.B/C", size: 65_536) == .accepted(number: 0))
         let waits = peer.push("a.B/C")
         guard case .waits = waits else { Issue.record("\(waits)"); return }
-        // Sums that are not above those before.
+        // Sums that are not higher than earlier ones.
         for sum in [0, 65_535, 65_536] as [UInt64] { peer.feed(Frame.credit(1, 1, sum)) }
         #expect(peer.machine.waitingCount == 1)
         peer.feed([Frame.credit(1, 1, 1 << 20), Frame.credit(1, 1, 0), Frame.credit(1, 1, 65_536)])
@@ -755,14 +757,14 @@ import Testing
         }
     }
 
-    /// A pause that no client should wait for is 365 days at most.
+    /// A pause is at most 365 days.
     @Test(arguments: roles) func longPauses(_ role: SessionRole) {
         let peer = MachineHostilePeer.opened(role)
         peer.feed(Frame.goodbye(2, pause: .max))
         #expect(peer.events.last == .peerLeaving(pause: .seconds(365 * 86_400)))
     }
 
-    /// A server that can keep no more sends the client away. The frame breaks no rule, and has no place.
+    /// A server that can keep nothing more sends the client away. The frame breaks no rule, and has no place.
     @Test func framesThatCannotBeKept() {
         let peer = MachineHostilePeer.opened(.server)
         peer.feed([Self.name, Frame.push()])

@@ -23,11 +23,11 @@ import Testing
         #expect(running.end(first) == nil && running.isEmpty && running.byteCount == 0)
         #expect(!running.isWaitedFor(first))
         let second = try begin(&running, serial: 5, deadline: nil, byteCount: 1)
-        // The older one has the serial no more.
+        // The older request no longer has the serial.
         #expect(running.end(first) == nil && running.isWaitedFor(second) && !running.isWaitedFor(first))
     }
 
-    @Test func whatIsCancelledCountsUntilItsHandlerIsDone() throws {
+    @Test func cancelledRequestsCountUntilTheirHandlersReturn() throws {
         var running = RunningRequests()
         var begun: [IncomingRequest] = []
         for _ in 0..<5 {

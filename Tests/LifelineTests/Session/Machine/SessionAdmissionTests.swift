@@ -3,7 +3,7 @@ import Testing
 
 /// Every stage of a connection's admission, with every kind of frame.
 struct SessionAdmissionTests {
-    /// Frames are names here, and a session is a number.
+    /// Frames are represented by names, and sessions by numbers.
     typealias Admission = SessionAdmission<String, Int>
 
     static let stages: [(name: String, admission: Admission)] = {
@@ -63,7 +63,7 @@ struct SessionAdmissionTests {
         #expect(attachable.map(\.name) == ["begun", "begun, goodbye", "resuming", "resuming, goodbye"])
     }
 
-    @Test func whatIsNoHelloEndsTheAdmission() {
+    @Test func otherFramesThanAHelloEndTheAdmission() {
         var admission = Admission().after(.other)
         guard case .drop = admission.received("hello", .hello(isResume: false)) else {
             Issue.record("A hello counts after the connection was refused.")

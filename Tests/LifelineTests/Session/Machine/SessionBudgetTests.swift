@@ -3,22 +3,22 @@ import Testing
 
 @testable import Lifeline
 
-/// What all sessions of a server share.
+/// The budget of all sessions of a server.
 @Suite struct SessionBudgetTests {
     @Test func sessionsTakeSlicesUpToTheLimit() {
         var budget = SessionBudget(limit: SessionAllowance(byteCount: 100_000, handlerCount: 10))
         var (first, second) = (SessionAllowance.none, SessionAllowance.none)
         budget.take(upTo: 100, for: &first)
         #expect(first.byteCount == 4_096 && budget.held.byteCount == 4_096)
-        // What it holds already costs nothing.
+        // Bytes that it already holds cost nothing.
         budget.take(upTo: 4_096, for: &first)
         #expect(first.byteCount == 4_096)
-        // As much again as it keeps, so that its messages look here less and less often; and 64 KiB at most.
+        // It gets as much again as it keeps, at most 64 KiB, so that it needs the shared budget less and less often.
         budget.take(upTo: 10_000, for: &first)
         #expect(first.byteCount == 14_096)
         budget.take(upTo: 80_000, for: &first)
         #expect(first.byteCount == 80_000)
-        // What is left, where that is enough, and else nothing.
+        // It gets the rest if that is enough, and otherwise nothing.
         budget.take(upTo: 19_000, for: &second)
         #expect(second.byteCount == 19_000)
         budget.take(upTo: 20_001, for: &second)
@@ -44,7 +44,7 @@ import Testing
         #expect(second.handlerCount == 1 && budget.held.handlerCount == 10)
     }
 
-    @Test func whatIsNotNeededIsGivenBack() {
+    @Test func unneededBytesAreGivenBack() {
         var budget = SessionBudget(limit: SessionAllowance(byteCount: 1 << 20, handlerCount: 100))
         var session = SessionAllowance.none
         budget.take(upTo: 200_000, for: &session)
@@ -59,12 +59,12 @@ import Testing
         #expect(session.byteCount == 1_000 && budget.held.byteCount == 1_000)
         budget.giveBack(&session, for: 0, handlerCount: 0, isOver: true)
         #expect(session.byteCount == 0 && budget.held == .none)
-        // It has less than it keeps, where what came was more than there was.
+        // It holds less than it keeps, because the received messages exceeded its share.
         budget.giveBack(&session, for: 500, handlerCount: 3, isOver: true)
         #expect(session.byteCount == 0 && session.handlerCount == 0 && budget.held == .none)
     }
 
-    /// Else it would give back what it soon takes again.
+    /// Otherwise it would give back memory that it soon needs again.
     @Test func aSessionMayHoldTwoSlicesMoreThanItNeeds() {
         var session = SessionAllowance(byteCount: 30_000, handlerCount: 0)
         #expect(!SessionBudget.isExcessive(session, for: 10_000, handlerCount: 0))
@@ -81,7 +81,7 @@ import Testing
         #expect(session.byteCount == 100 && session.pause == .seconds(1))
     }
 
-    /// Any order of events: what sessions hold adds up, and is never above the limit.
+    /// In any order of events, the shares of sessions add up, and never exceed the limit.
     @Test func nothingIsLostOrHeldTwice() {
         var random = SplitMix64(seed: 4)
         func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }

@@ -2,9 +2,9 @@ import Lifeline
 import LifelineCore
 import Testing
 
-/// What the reasons for which sessions end mean.
+/// The meanings of the reasons for which sessions end.
 @Suite struct SessionEndReasonTests {
-    /// Whether it is a failure, whether work is dropped, and what the peer is told by a client, and by a server.
+    /// Whether the end is a failure, whether work is dropped, and the goodbyes of a client and of a server.
     private static let meanings: [(end: SessionEndReason, isFailure: Bool, dropsWork: Bool, told: [String?])] = [
         (.closed, false, false, ["closed", "closed"]),
         (.abandoned, false, true, ["closed", "closed The server has ended the session."]),
@@ -23,7 +23,7 @@ import Testing
         (.saidByPeer(SessionGoodbye(.refused)), true, false, [nil, nil]),
     ]
 
-    @Test func whatEachMeans() throws {
+    @Test func eachReasonHasItsMeaning() throws {
         for (end, isFailure, dropsWork, told) in Self.meanings {
             #expect(end.isFailure == isFailure && end.dropsWork == dropsWork, "\(end)")
             for (role, told) in zip([SessionRole.client, .server], told) {

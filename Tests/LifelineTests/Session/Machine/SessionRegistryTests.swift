@@ -21,7 +21,7 @@ import Testing
         return Registry(configuration, seed: seed)
     }
 
-    /// What a hello brings; a session that begins is that of the connection's number.
+    /// Returns the result of a hello. A new session gets the number of its connection.
     @discardableResult
     private func hello(
         _ registry: inout Registry,
@@ -88,7 +88,7 @@ import Testing
         #expect(registry.claim(of: id(9))?.attempt == 5)
     }
 
-    /// Nobody else has it any more.
+    /// No other server has the session any more.
     @Test func aSessionThatWasFoundIsTakenByAServerThatGoesAway() {
         var registry = movingRegistry()
         #expect(hello(&registry, .test(9), over: 1) == "seek")
@@ -183,7 +183,7 @@ import Testing
         var registry = Registry(configuration, seed: 1)
         #expect(hello(&registry, over: 1) == "create 1")
         #expect(helloWithStore(&registry, .test(1), over: 2) == "open the store", "it began without a store")
-        // A server without a store heeds none.
+        // A server without a store ignores the client's store.
         registry = self.registry()
         #expect(helloWithStore(&registry, over: 3) == "create 3")
         #expect(helloWithStore(&registry, over: 4) == "create 4")
@@ -210,9 +210,9 @@ import Testing
             #expect(hello(&registry, .test(1), name: "b", attempt: attempt, over: 3 + attempt) == "refuse replaced")
         }
         #expect(registry[name: "a"]?.session == 1 && registry[name: "b"] == nil)
-        // One without an attempt names no session.
+        // A hello without an attempt names no session.
         #expect(hello(&registry, .test(1), name: "c", attempt: 0, over: 9) == "create 9")
-        // The connection still has it, and what was refused does not keep it from expiring.
+        // The connection still has the session, and refused connections do not keep it from expiring.
         #expect(registry.disconnected(3, of: id(1), now: .ms(0)) == nil && registry.nextDeadline == nil)
         #expect(registry.disconnected(2, of: id(1), now: .ms(0)) == 1)
         #expect(hello(&registry, .test(1), attempt: 3, over: 7) == "refuse replaced")
@@ -231,13 +231,14 @@ import Testing
         #expect(hello(&registry, unknown, over: 5) == "refuse full")
     }
 
-    /// A restart of the server: all clients come at once. They are told when to come back, at the rate that is let in.
+    /// After a restart of the server, all clients connect at once. They are told when to come back, so that they arrive
+    /// at the configured rate.
     @Test func aStormOfClientsIsLetInAtARate() throws {
         var configuration = SessionRegistryConfiguration()
         configuration.maximumOpeningRate = 10
         var registry = Registry(configuration, seed: 1)
         let began = MonotonicTime(nanoseconds: 0)
-        // When which client comes, and how often it has come.
+        // The time at which each client connects.
         var coming = (1...100).map { (client: UInt64($0), at: began) }
         var openings: [MonotonicTime] = []
         var attempt: UInt64 = 0
@@ -260,25 +261,25 @@ import Testing
             }
         }
         #expect(openings.count == 100)
-        // The first second's at once, and then ten a second.
+        // Those of the first second are admitted at once, and then ten a second.
         for second in 0...9 {
             let end = began + .seconds(second)
             let count = openings.count { $0 <= end }
             #expect(count <= 10 * (second + 1), "within \(second) s")
             #expect(count >= 10 * second - 1, "within \(second) s")
         }
-        // Each client is sent away once at most.
+        // Each client is sent away at most once.
         #expect(attempt <= 190)
     }
 
-    /// Clients cut long pauses, each by itself: those that are told of longer ones would all come at once.
+    /// Each client shortens longer pauses to a minute, so clients with longer pauses would all come at once.
     @Test func noClientIsToldToWaitForMoreThanAMinute() {
         var rate = OpeningRate(perSecond: 10)
         let now = MonotonicTime(nanoseconds: 0)
         let pauses = (0..<5_000).compactMap { _ in rate.admit(now: now) }
         #expect(pauses.count == 4_990)
         #expect(pauses.allSatisfy { $0 > .seconds(1) && $0 <= .seconds(60) })
-        // They come back all over that minute.
+        // They come back spread over that minute.
         for second in 2..<60 {
             let count = pauses.count { $0 > .seconds(second - 1) && $0 <= .seconds(second) }
             #expect(count >= 80 && count <= 100, "in second \(second): \(count)")
@@ -307,7 +308,7 @@ import Testing
         registry.disconnected(1, of: id(1), now: .ms(10))
         #expect(registry.nextDeadline == .ms(120_000))
         #expect(registry.timerFired(now: .ms(119_999)).isEmpty)
-        // The time counts from the last cut.
+        // The time counts from the last loss of the connection.
         #expect(hello(&registry, .test(2), over: 4) == "resume 2" && registry.nextDeadline == .ms(120_010))
         registry.disconnected(4, of: id(2), now: .ms(20))
         #expect(registry.timerFired(now: .ms(120_019)).map(\.session) == [1])
@@ -349,14 +350,14 @@ import Testing
         hello(&registry, name: "a", over: 1)
         hello(&registry, name: "a", over: 2)
         #expect(registry[name: "a"]?.session == 2 && registry[name: "a"]?.id == id(2) && registry[id(1)] == 1)
-        // Its name is taken from it, not from the other.
+        // The name is removed for this session, not for the other.
         registry.ended(id(1))
         #expect(registry[name: "a"]?.session == 2)
         #expect(hello(&registry, .test(2), name: "b", over: 3) == "resume 2")
         #expect(registry[name: "a"] == nil && registry[name: "b"]?.session == 2)
         #expect(hello(&registry, .test(2), name: "", over: 4) == "resume 2")
         #expect(registry[name: "b"] == nil && registry[name: ""] == nil)
-        // One that comes back takes its name back.
+        // A session that is resumed takes its name back.
         hello(&registry, name: "c", over: 5)
         hello(&registry, name: "c", over: 6)
         hello(&registry, .test(5), name: "c", over: 7)
@@ -382,7 +383,7 @@ import Testing
         for connection in UInt64(1)...3 {
             registry.disconnected(connection, of: id(connection), wasUsed: connection == 1, now: .ms(0))
         }
-        // One comes back, and one that has a connection is not used either.
+        // One session is resumed; it and an unused one with a connection do not make way.
         #expect(hello(&registry, .test(2), name: "2", over: 5) == "resume 2" && registry.takeForgotten().isEmpty)
         #expect(hello(&registry, name: "3", over: 6) == "create 6", "the third makes way")
         #expect(registry.takeForgotten().map(\.session) == [3] && registry.takeForgotten().isEmpty)
@@ -391,7 +392,7 @@ import Testing
         registry.disconnected(5, of: id(2), wasUsed: false, now: .ms(1))
         registry.disconnected(6, of: id(6), wasUsed: false, now: .ms(2))
         #expect(hello(&registry, over: 8) == "create 8" && registry.takeForgotten().map(\.session) == [2])
-        // The others expire as ever.
+        // The others expire as usual.
         #expect(registry.timerFired(now: .ms(120_001)).map(\.session) == [1])
         #expect(registry.timerFired(now: .ms(120_002)).map(\.session) == [6] && registry.count == 2)
     }
@@ -422,10 +423,10 @@ import Testing
         for connection in UInt64(5)...6 { hello(&registry, of: from("b"), over: connection) }
         for connection in [UInt64(3), 1, 2] { registry.disconnected(connection, of: id(connection), now: .ms(0)) }
         registry.disconnected(5, of: id(5), now: .ms(0))
-        // The third was the first that was left; one of b's is kept.
+        // The third session was left first; one of b's is kept.
         #expect(hello(&registry, of: from("c"), over: 7) == "create 7")
         #expect(registry.takeForgotten().map(\.session) == [3])
-        // One that came back was not left behind.
+        // A resumed session does not count as left behind.
         #expect(hello(&registry, .test(1), of: from("elsewhere"), over: 8) == "resume 1")
         #expect(hello(&registry, of: from("c"), over: 9) == "refuse full", "nobody has left two more than c")
         #expect(hello(&registry, of: from("b"), over: 10) == "create 10", "its own makes way")
@@ -435,7 +436,7 @@ import Testing
 
     @Test func aFloodOfUsedSessionsKeepsNobodyOut() {
         var registry = registry(limit: 100)
-        // Of those who are away for a moment, each from an address of its own.
+        // These clients are away for a moment, each with its own address.
         for connection in UInt64(1)...20 {
             hello(&registry, of: SessionOrigin(network: "honest \(connection)"), over: connection)
             registry.disconnected(connection, of: id(connection), now: .ms(0))
@@ -516,7 +517,7 @@ import Testing
             if case .refuse(let goodbye) = action { pauses.append(goodbye.pause) }
         }
         #expect(pauses.count == 1000 && pauses.allSatisfy { $0 >= .zero && $0 <= .seconds(30) })
-        // Evenly: 250 of them in each quarter, give or take four times √(250 × ¾).
+        // They are spread evenly: 250 in each quarter, within four times √(250 × ¾).
         for quarter in 0..<4 {
             let range = Duration.milliseconds(7500 * quarter)..<Duration.milliseconds(7500 * (quarter + 1))
             #expect(abs(pauses.filter(range.contains).count - 250) < 55)
@@ -528,7 +529,7 @@ import Testing
         for connection in UInt64(1)...100 { hello(&registry, over: connection) }
         registry.disconnected(7, of: id(7), now: .ms(0))
         let drained = registry.drain(until: .ms(5_000), now: .ms(1_000))
-        // One that has no connection tells its client when that comes back.
+        // A session without a connection tells its client when the client comes back.
         #expect(drained.map(\.session) == (1...100).filter { $0 != 7 } + [7] && registry.isDraining)
         #expect(drained.allSatisfy { $0.pause >= .zero && $0.pause <= .seconds(10) })
         #expect(drained.allSatisfy { $0.deadline == .ms(4_000) }, "after three quarters of the time")
@@ -537,15 +538,15 @@ import Testing
         )
         #expect(hello(&registry, over: 101) == "refuse draining")
         #expect(hello(&registry, .test(7), over: 102) == "resume 7", "for what was begun")
-        // Who stays away does not expire any more: all sessions end with the server.
+        // Sessions without a connection do not expire any more: all sessions end with the server.
         registry.disconnected(8, of: id(8), now: .ms(0))
         #expect(registry.nextDeadline == nil)
         #expect(registry.timerFired(now: .ms(1_000_000)).isEmpty && registry.ids.count == 100)
-        // Too late for anything else than to tell them at once.
+        // The deadline has passed, so all are told at once.
         #expect(registry.drain(until: .ms(0), now: .ms(9)).allSatisfy { $0.deadline == .ms(9) })
     }
 
-    // MARK: Who is let in
+    // MARK: Admission
 
     @Test func aSessionGoesOnOnlyForItsSubject() {
         var registry = registry()
@@ -561,7 +562,7 @@ import Testing
         #expect(hello(&registry, .test(1), of: anna, over: 6) == "resume 1")
     }
 
-    @Test func whatAClientHearsThatIsNotLetIn() throws {
+    @Test func goodbyesToRefusedClients() throws {
         struct Down: Error {}
         var registry = registry(drainSpread: .milliseconds(300))
         #expect(registry.helloDeadline(now: .ms(5)) == .ms(10_005))
@@ -575,7 +576,7 @@ import Testing
         }
         // The server ends.
         #expect(goodbye(CancellationError(), isCancelled: true) == nil)
-        // Its own errors are nobody else's business.
+        // The server's own errors are not shown to clients.
         for error in [Down(), CancellationError(), SessionStatus(.unavailable, "why")] as [any Error] {
             let goodbye = try #require(goodbye(error))
             #expect(goodbye.code == .draining && !goodbye.message.contains("why"))
@@ -584,7 +585,7 @@ import Testing
         #expect(goodbye(Down(), isCancelled: true)?.code == .draining)
     }
 
-    /// Any order of events agrees with a registry that looks through all sessions.
+    /// In any order of events, the registry agrees with a simple one that searches all sessions.
     @Test func itAgreesWithASimpleOne() {
         for seed in UInt64(1)...50 {
             var random = SplitMix64(seed: seed)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Lifeline
 
-/// What another server has left is looked at before it is built on.
+/// The snapshot of another server is checked before it is used.
 struct SessionSnapshotTests {
     private let terms = SessionSnapshot.empty.peerTerms
     private let now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -80,7 +80,7 @@ struct SessionSnapshotTests {
         #expect(!snapshot(peerReceived: 1).isSound, "nothing was sent")
     }
 
-    /// Whatever is sound can be gone on with, and hostile peers come back to it.
+    /// A session can continue from any sound snapshot, also with a hostile peer.
     @Test func nothingThatIsSoundTraps() {
         var random = SplitMix64(seed: 7)
         var soundCount = 0

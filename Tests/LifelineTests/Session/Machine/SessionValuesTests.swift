@@ -26,7 +26,7 @@ import Testing
         for text in [
             "\(token)", String(reflecting: token), "\(credentials)", "\(ClientOpening.test(credentials))", dumped,
         ] {
-            // In hexadecimal, in decimal.
+            // Hexadecimal and decimal.
             #expect(!text.contains("1011") && !text.contains("\(0x1011_1213_1415_1617)"))
         }
         #expect(token.bytes == [UInt8](0x10...0x1F))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lifeline
 
-/// Sessions that go from one server to another, by way of a depot in memory.
+/// Sessions that move from one server to another, through a depot in memory.
 @Suite(.timeLimit(.minutes(1))) struct SessionMovingTests {
     private var echo: SessionMethod { .unary("t.T/Echo") { (message: TestMessage, _) in message } }
 
@@ -36,18 +36,18 @@ import Testing
             let end = try #require(first.session(named: "anna"))
             try await end.push("t.T/News", TestMessage(number: 1))
             #expect(try await before.next().push.method == 1)
-            // It never acknowledges.
+            // The client never acknowledges.
             let after = try await RawSessionClient.connect(to: second, methods: before.methods)
             let back = try await after.resume(welcome) { $0.name = "anna" }.welcome
             #expect(back.resumed)
             #expect((back.sessionID, back.token) == (welcome.sessionID, welcome.token))
             #expect((back.progress.processed, back.progress.received) == (2, 2))
-            // What was not acknowledged comes again, in the order of the lanes.
+            // Unacknowledged frames arrive again, in the order of the lanes.
             #expect(try await after.next().push.payload == TestMessage(number: 1).serializedBytes())
             #expect(try await after.next().urgentResponse.serial == 1)
             #expect(first.sessions.isEmpty)
             #expect(end.engine.endReason.map { SessionError($0).code } == .moved)
-            // And it goes on from there.
+            // The session continues there.
             let moved = try #require(second.session(named: "anna"))
             #expect(moved.id == end.id)
             try await moved.push("t.T/News", TestMessage(number: 2))
@@ -67,7 +67,7 @@ import Testing
             try await server.sessions[0].push("t.T/News", TestMessage(number: 1))
             #expect(try await client.next().push.method == 1)
             await server.shutdown(gracePeriod: .zero)
-            // What is to be said is said, and then it is sent away.
+            // Waiting frames are sent, and then the client is sent away.
             while try await client.next().goodbye.code != .draining {}
         }
         #expect(depot.count == 1)
@@ -123,7 +123,7 @@ import Testing
             try await until { first.sessions.first?.engine.isMoving == true }
             clock.advance(by: .seconds(4))
             #expect(try await answer.goodbye.code == .draining)
-            // It can go on here, or there once the handler is done.
+            // The session can continue here, or at the other server once the handler is done.
             let here = try await RawSessionClient.connect(to: first, methods: before.methods)
             #expect(try await here.resume(welcome, attempt: 3).welcome.resumed)
             go.open(with: ())
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    /// Clients that leave while the server goes away, and those that stay.
+    /// Clients that leave while the server shuts down, and clients that stay.
     @Test func everySessionIsLeftOnce() async throws {
         for round in 0..<10 {
             let depot = TestDepot()
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    /// It finds the session on its way, and gets it from elsewhere or here a moment later.
+    /// The session is being moved. The client gets it a moment later, at either server.
     @Test func aClientThatComesBackMeanwhileIsToldToTryAgain() async throws {
         let (begun, go) = (Event(), Latch<Void>())
         let slow = SessionMethod.unary("t.T/Slow") { (message: TestMessage, _) async throws -> TestMessage in
@@ -209,7 +209,7 @@ import Testing
             #expect(try await here.resume(welcome, attempt: 3).goodbye.code == .draining)
             go.open(with: ())
             #expect(try await answer.welcome.resumed)
-            // And back again to where it began.
+            // The session moves back to the first server.
             let back = try await RawSessionClient.connect(to: first, methods: before.methods)
             #expect(try await back.resume(welcome, attempt: 4).welcome.resumed)
             try await back.ask("t.T/Slow", serial: 2)
@@ -239,13 +239,13 @@ import Testing
             go.open(with: ())
             #expect(try await answer.goodbye.code == .draining)
             #expect(depot.parkCount == 0)
-            // Nobody has it any more.
+            // No server has the session any more.
             let again = try await RawSessionClient.connect(to: second)
             #expect(try await !again.resume(welcome, attempt: 3).welcome.resumed)
         }
     }
 
-    @Test func whatCannotBeLeftIsInDoubt() async throws {
+    @Test func messagesOfASessionThatCannotMoveAreInDoubt() async throws {
         let depot = TestDepot()
         depot.isClosed.withLockedValue { $0 = true }
         let inDoubt = Notes<SessionDeliveryOutcome>()
@@ -267,11 +267,11 @@ import Testing
     }
 }
 
-/// Keeps sessions of the servers of a test.
+/// Keeps the sessions of a test's servers.
 private final class TestDepot: SessionDepot {
     let methods: [SessionMethod] = []
     let isShared = true
-    /// Those that are asked for sessions that are not parked.
+    /// The servers that are asked for sessions that are not in the depot.
     let servers = NIOLockedValueBox<[SessionServer]>([])
     let isClosed = NIOLockedValueBox(false)
     private let parked = NIOLockedValueBox<[SessionID: (SessionClaim, SessionSnapshot)]>([:])

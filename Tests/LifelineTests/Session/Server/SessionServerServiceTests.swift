@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lifeline
 
-/// A server of sessions as a service: it runs by itself, and ends on graceful shutdown or cancellation.
+/// A server of sessions as a service: `run()` serves until graceful shutdown or cancellation.
 @Suite(.timeLimit(.minutes(1))) struct SessionServerServiceTests {
     private func makeServer(_ methods: SessionMethod..., gracePeriod: Duration = .seconds(60)) throws -> SessionServer {
         var service = TestService(.unary("t.T/Echo") { (message: TestMessage, _) in message })
@@ -46,7 +46,7 @@ import Testing
             }
         )
         let shutdown = Event()
-        // Around the server only: a client is a service, too.
+        // The graceful shutdown is only for the server, because a client would react to it, too.
         let running = Task {
             try await testGracefulShutdown { trigger in
                 async let _: Void = {
@@ -60,11 +60,11 @@ import Testing
             async let reply = client.call("t.T/Slow", TestMessage(number: 2), returning: TestMessage.self)
             try await begun.wait()
             shutdown.signal()
-            // The server has said that it goes away.
+            // The server has announced its shutdown.
             try await until { server.isDraining }
             goOn.signal()
             #expect(try await reply.number == 2)
-            // The client leaves by itself.
+            // The client leaves without being closed.
             try await running.value
         }
         try await server.waitUntilShutDown()

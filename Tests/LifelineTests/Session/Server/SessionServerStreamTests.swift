@@ -7,11 +7,11 @@ import Testing
 
 @testable import Lifeline
 
-/// A server's methods that take streams, against clients that send them part by part.
+/// Methods with streams, against clients that send them part by part.
 @Suite(.timeLimit(.minutes(1))) struct SessionServerStreamTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
-    /// What a handler noted down of its end.
+    /// A handler's record of its end.
     private struct End: Equatable {
         let code: SessionError.Code?
         let isCancelled: Bool
@@ -19,7 +19,7 @@ import Testing
 
     private let echo = SessionMethod.unary("t.T/Echo") { (message: TestMessage, _) in message }
 
-    /// Replies with the numbers of all its messages.
+    /// Replies with the numbers of all messages.
     private let collect = SessionMethod.clientStream("t.T/Collect") {
         (messages: SessionMessages<TestMessage>, _) -> TestMessage in
         var numbers: [Int] = []
@@ -63,7 +63,7 @@ import Testing
         try await until { session.engine.state.withLock { $0.machine.inbound.processed } >= place }
     }
 
-    /// The response that comes next, in whichever lane.
+    /// The next response, in either lane.
     private func nextResponse(of client: RawSessionClient) async throws -> Lifeline_Session_V1_Response {
         let frame = try await client.next()
         switch frame.kind {
@@ -76,7 +76,7 @@ import Testing
         let frame: Frame
     }
 
-    /// Expects the session to go on.
+    /// Expects that the session continues.
     private func expectEcho(_ client: RawSessionClient, serial: UInt32 = 1_000) async throws {
         try await client.ask("t.T/Echo", serial: serial, Self.payload(5))
         let response = try await nextResponse(of: client)
@@ -90,7 +90,7 @@ import Testing
         try await withClient(collect) { client, server, _ in
             try await client.ask("t.T/Collect", hasParts: true)
             for number in 1...200 { try await client.sendPart(Self.payload(number)) }
-            // The name, the request, and all parts: it waits for more.
+            // The name, the request and all parts are processed: the handler waits for more.
             try await waitUntilProcessed(202, by: server)
             try await client.sendPart(Self.payload(201))
             try await client.endParts()
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    /// Leaving a loop loses nothing.
+    /// Leaving a loop loses no messages.
     @Test func aLoopGoesOnWhereTheLastOneStopped() async throws {
         let loops = SessionMethod.clientStream("t.T/Loops") {
             (messages: SessionMessages<TestMessage>, _) -> TestMessage in
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// What has come and was not taken is dropped, and so is what comes later.
+    /// Received messages that were not taken are dropped, and so are later ones.
     @Test func aHandlerRepliesBeforeTheEnd() async throws {
         let first = SessionMethod.clientStream("t.T/First") {
             (messages: SessionMessages<TestMessage>, _) -> TestMessage in
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    /// The messages before the one that its handler has in hand count as processed, though it asks for no more.
+    /// The messages before the handler's current one count as processed, although it asks for no more.
     @Test func aHandlerThatWaitsHoldsBackOneMessage() async throws {
         let (third, goOn) = (Event(), Event())
         let wait = SessionMethod.clientStream("t.T/Wait") {
@@ -245,7 +245,7 @@ import Testing
             goOn.signal()
             try await client.endParts()
             #expect(try Self.text(await nextResponse(of: client).payload) == "5")
-            // And the name, the request and the end of the echo and of the stream.
+            // In addition, the name, the request and the end of the echo and of the stream.
             try await waitUntilProcessed(10, by: server)
         }
     }
@@ -290,14 +290,14 @@ import Testing
 
     // MARK: Ends
 
-    /// A method that notes down how its messages end.
+    /// A method that records the end of its messages.
     private func ending(_ ends: Notes<End>, _ begun: Event) -> SessionMethod {
         .clientStream("t.T/End") { (messages: SessionMessages<TestMessage>, _) -> TestMessage in
             do {
                 for try await _ in messages { begun.signal() }
                 ends.add(End(code: nil, isCancelled: Task.isCancelled))
             } catch {
-                // It is cancelled at about the same time.
+                // The handler's task is cancelled at about the same time.
                 try? await Event().wait()
                 ends.add(End(code: (error as? SessionError)?.code, isCancelled: Task.isCancelled))
             }
@@ -311,10 +311,10 @@ import Testing
             try await client.ask("t.T/End", hasParts: true)
             try await client.sendPart(Self.payload(1))
             try await begun.wait()
-            // A message and the end come behind it, though the handler may run yet.
+            // A message and the end follow the cancel, while the handler may still run.
             try await client.send(.with { $0.cancel.serial = 1 }, .part(Self.payload(2)), .end())
             try await until { ends.count == 1 }
-            // Nothing is said of the cancelled one.
+            // The server sends nothing for the cancelled request.
             try await expectEcho(client)
         }
         #expect(ends.all == [End(code: .cancelled, isCancelled: true)])
@@ -358,7 +358,7 @@ import Testing
         #expect(ends.all == [End(code: .cancelled, isCancelled: true)])
     }
 
-    /// What was begun goes on within the grace period.
+    /// Open calls continue within the grace period.
     @Test func theServerIsShutDownInOrder() async throws {
         try await withClient(collect, chat, configure: { $0.drainSpread = .zero }) { client, server, _ in
             try await client.ask("t.T/Collect", serial: 1, hasParts: true)
@@ -382,7 +382,7 @@ import Testing
         }
     }
 
-    /// Parts that have come are not taken again, and those that follow are in their order.
+    /// Received parts are not taken again, and the following ones are in order.
     @Test func aStreamOutlivesItsConnection() async throws {
         try await withServer(collect) { server, _ in
             let first = try await RawSessionClient.connect(to: server)
@@ -395,7 +395,7 @@ import Testing
             try first.socket.reset()
             let second = try await RawSessionClient.connect(to: server, methods: first.methods)
             let back = try await second.resume(welcome).welcome
-            // The third may be in the handler's hands yet.
+            // The handler may still work on the third part.
             #expect(back.resumed && back.progress.received == 5 && back.progress.processed >= 4)
             for number in 4...5 { try await second.sendPart(Self.payload(number)) }
             try await second.endParts()
@@ -417,7 +417,7 @@ import Testing
             }
             try await client.endParts()
             let response = try await client.next()
-            // In the lane of the parts, behind them.
+            // The response is in the lane of the parts, behind them.
             #expect((response.response.serial, response.response.status, client.urgentCount) == (1, 0, 0))
         }
     }
@@ -441,7 +441,7 @@ import Testing
         }
     }
 
-    /// The handler need not have taken all of the client's messages, nor the client have sent them.
+    /// The handler may return before it has taken all of the client's messages, or before the client has sent them.
     @Test func aHandlerReturnsBeforeTheEnd() async throws {
         let greet = SessionMethod.bothWays("t.T/Greet") {
             (_: SessionMessages<TestMessage>, stream: SessionStreamWriter<TestMessage>, _) in
@@ -472,7 +472,7 @@ import Testing
             try await client.sendPart(Self.payload(3))
             try await client.endParts()
             #expect(try Self.text(try await client.next().urgentResponse.payload) == "1,2,3")
-            // Behind the end, of a request without parts, of none, and of one that has ended.
+            // Parts behind the end, of a request without parts, of no request, and of one that has ended.
             try await client.ask("t.T/End", serial: 2, hasParts: true)
             try await client.send(.end(of: 2), unplaced(1, of: 2), unplaced(1, of: 7), unplaced(1, of: 1))
             #expect(try await client.next().urgentResponse.serial == 2)
@@ -483,8 +483,8 @@ import Testing
 
     // MARK: Credit
 
-    /// A grant is told when half of the credit was consumed: all that was granted since the stream began.
-    @Test func whatIsReadIsGrantedAgain() async throws {
+    /// A grant is sent when half of the credit was consumed. It states the sum since the beginning of the stream.
+    @Test func readMessagesAreGrantedAgain() async throws {
         let credit = 64 << 10
         try await withClient(collect, configure: { $0.limits.maximumUnreadByteCount = credit }) { client, _, _ in
             try await client.ask("t.T/Collect", hasParts: true)
@@ -494,7 +494,7 @@ import Testing
             let cost = try part.serializedBytes().count + SessionSize.frameOverhead
             for _ in 1...100 {
                 if used >= Int(granted) {
-                    // The grant that is behind what was used.
+                    // Waits for a grant beyond the used credit.
                     while used >= Int(granted) {
                         let frame = try await client.nextFrame()
                         guard case .credit(let grant)? = frame.kind else { continue }
@@ -512,7 +512,7 @@ import Testing
         }
     }
 
-    /// 8 MiB wait in one stream. Another one, pushes and calls know nothing of that.
+    /// 8 MiB wait in one stream. This does not delay another stream, pushes or calls.
     @Test func aStreamThatIsNotReadDelaysNoOther() async throws {
         let (begun, release) = (Event(), Event())
         let slow = SessionMethod.clientStream("t.T/Slow") {
@@ -535,11 +535,11 @@ import Testing
             try await begun.wait()
             let part = Frame.part(try TestMessage([UInt8](repeating: 7, count: 64 << 10)).serializedBytes(), of: 1)
             let cost = try part.serializedBytes().count + SessionSize.frameOverhead
-            // As much as its credit lets: the last one may exceed it.
+            // As many parts as the credit allows: the last one may exceed it.
             let count = (8 << 20) / cost + 1
             for _ in 0..<count { try await client.send(part) }
             try await until { session.engine.state.withLock { $0.machine.inbound.unprocessedSize.frameCount } == count }
-            // Behind all of that.
+            // These messages follow all of those parts.
             try await client.ask("t.T/Collect", serial: 2, hasParts: true)
             for number in 1...1_000 { try await client.sendPart(Self.payload(number), of: 2) }
             for number in 1...100 { try await client.push("t.T/Push", Self.payload(number)) }
@@ -551,7 +551,7 @@ import Testing
             )
             try await until { pushed.count == 100 }
             #expect(pushed.all == Array(1...100))
-            // They are acknowledged over the head of the stream that waits.
+            // They are acknowledged although the stream before them waits.
             let end = UInt64(2 + count + 2 + 1_000 + 1 + 100 + 2 + 1)
             try await until { session.engine.state.withLock { $0.machine.inbound.unprocessedSize.frameCount } == count }
             try await expectEcho(client, serial: 4)
@@ -564,7 +564,7 @@ import Testing
         }
     }
 
-    /// The same of a method's pushes, whose handler takes long.
+    /// The same for a method's pushes, if its handler takes long.
     @Test func pushesThatAreNotHandledDelayNoOther() async throws {
         let release = Event()
         let handled = Notes<Int>()
@@ -575,7 +575,7 @@ import Testing
         let fast = SessionMethod.push("t.T/Fast") { (message: TestMessage, _) in handled.add(message.number ?? -1) }
         try await withClient(slow, fast, collect, echo) { client, _, _ in
             let payload = try TestMessage([UInt8](repeating: 7, count: 64 << 10)).serializedBytes()
-            // 256 KiB.
+            // 256 KiB in all.
             for _ in 1...4 { try await client.push("t.T/Slow", payload) }
             for number in 1...1_000 { try await client.push("t.T/Fast", Self.payload(number)) }
             try await client.ask("t.T/Collect", serial: 1, hasParts: true)
@@ -590,7 +590,7 @@ import Testing
         }
     }
 
-    /// The same the other way: a client that grants one stream nothing gets all the others.
+    /// The same in the other direction: a client that grants one stream no credit gets all the others.
     @Test func aStreamWithoutCreditDelaysNoOther() async throws {
         let cancelled = Event()
         let endless = SessionMethod.stream("t.T/Endless") {
@@ -611,7 +611,7 @@ import Testing
                 #expect(frame.responsePart.serial == 1)
                 used += try frame.serializedBytes().count + SessionSize.frameOverhead
             }
-            // Its handler waits. Nothing is acknowledged, and nothing else waits.
+            // The stream's handler waits. Nothing is acknowledged, and no other message waits.
             try await until { session.engine.state.withLock { $0.machine.waitingCount } == 1 }
             for number in 1...100 { try await session.push("t.T/News", TestMessage(number: number)) }
             for number in 1...100 { #expect(try Self.text(try await client.next().push.payload) == "\(number)") }
@@ -625,7 +625,7 @@ import Testing
             try await client.endParts(of: 2)
             #expect(try await client.next().response.serial == 2)
             try await expectEcho(client)
-            // A grant lets it go on, by as much as it says.
+            // A grant lets the stream continue by the granted amount.
             try await client.send(.with { ($0.credit.response, $0.credit.bytes) = (1, (64 << 10) + 5_000) })
             while used < (64 << 10) + 5_000 {
                 let frame = try await client.next()
@@ -657,7 +657,7 @@ import Testing
         }
     }
 
-    /// Once, with its kind, and without the messages of its stream.
+    /// Interceptors see a call once, with its kind, and without the messages of its stream.
     @Test func interceptorsSeeACall() async throws {
         let notes = Notes<String>()
         let seen = SessionMethod.clientStream("t.T/Seen") {

@@ -3,7 +3,7 @@ import LifelineClientTestSupport
 import LifelineTestSupport
 import Testing
 
-/// A server of sessions that speaks TLS.
+/// A session server over TLS.
 @Suite(.timeLimit(.minutes(2))) struct SessionServerTLSTests {
     private let scene: TLSScene
 

@@ -9,11 +9,11 @@ import Testing
 
 @testable import Lifeline
 
-// What a server bounds, and what it says when there is no room.
+// The limits of a server, and its goodbyes when there is no room.
 extension SessionServerTests {
     @Test func sessionsThatWereNeverUsedMakeWay() async throws {
         try await withServer(echo, configure: { $0.maximumSessionCount = 1 }) { server, clock in
-            // It says hello, and leaves.
+            // The client sends a hello, and leaves.
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello().welcome
             let unused = try #require(server.sessions.first)
@@ -23,7 +23,7 @@ extension SessionServerTests {
             let second = try await RawSessionClient.connect(to: server)
             #expect(try await second.hello().welcome.sessionID != welcome.sessionID)
             #expect(unused.engine.endReason.map { SessionError($0).code } == .expired)
-            // So do those that were used, the oldest of the client's own address first.
+            // Used sessions make way, too: first the oldest of the client's own address.
             try await second.ask("t.T/Echo")
             #expect(try await second.next().urgentResponse.serial == 1)
             try second.socket.reset()
@@ -32,7 +32,7 @@ extension SessionServerTests {
             let third = try await RawSessionClient.connect(to: server)
             #expect(try await !third.hello().welcome.sessionID.isEmpty)
             #expect(used.engine.endReason.map { SessionError($0).code } == .expired)
-            // One that has a connection stays.
+            // A session with a connection does not make way.
             let fourth = try await RawSessionClient.connect(to: server)
             #expect(try await fourth.hello().goodbye.code == .full)
         }
@@ -67,14 +67,14 @@ extension SessionServerTests {
         let large = SessionMethod.unary("t.T/Large") { (_: TestMessage, _) in
             TestMessage([UInt8](repeating: 7, count: 2_500))
         }
-        // 4 KiB for what is kept, and half as much more for responses.
+        // 4 KiB for kept messages, and half as much more for responses.
         try await withServer(large, configure: { $0.limits.maximumKeptByteCount = 4_096 }) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello { $0.terms.windowFrames = 1 }
             let session = try #require(server.sessions.first)
             for serial: UInt32 in 1...10 { try await client.ask("t.T/Large", serial: serial) }
             try await until { session.statistics.keptMessageCount == 10 }
-            // One has room, one is above the limit; the others have become short.
+            // One response has room, one exceeds the limit; the others were replaced by short ones.
             let kept = session.statistics.keptByteCount
             #expect(kept > 5_000 && kept < 8_000)
             var statuses: [UInt32] = []
@@ -90,7 +90,7 @@ extension SessionServerTests {
 
     // MARK: Connections in memory
 
-    /// A connection to a server which has room for 1,000 bytes, and its client's end.
+    /// A connection to a server that has room for 1,000 bytes, and its client's end.
     private func connect() async throws -> (OpenedConnection<SessionServerIntake>, ScriptedSessionServer) {
         let transport = ScriptedTransport()
         var configuration = ConnectionConfiguration()
@@ -137,14 +137,14 @@ extension SessionServerTests {
         )
     }
 
-    @Test(arguments: [false, true]) func whatIsSaidLastLinesUpWhereThereIsNoRoom(isReplaced: Bool) async throws {
+    @Test(arguments: [false, true]) func theGoodbyeWaitsForRoomBehindOtherFrames(isReplaced: Bool) async throws {
         try await withServer(echo) { server, _ in
             let (opened, client) = try await connect()
             let serving = Task { await server.serve(opened) }
             try client.send(hello())
             let welcome = try await client.next().welcome
             let session = try #require(server.sessions.first)
-            // The second waits in line, the third behind it.
+            // The second push waits to be sent, and the third waits behind it.
             for _ in 1...3 { try await session.push("t.T/News", TestMessage([UInt8](repeating: 1, count: 2_000))) }
             if isReplaced {
                 let (other, second) = try await connect()
@@ -160,7 +160,7 @@ extension SessionServerTests {
                 second.peer.close(nil)
                 await both.value
             } else {
-                // A method that has no number.
+                // A method number that was not assigned.
                 try client.send(.with { $0.push.method = 1 })
                 try await expectPushes(2, from: client)
                 #expect(try await client.next().goodbye.code == .violation)
@@ -215,7 +215,7 @@ extension SessionServerTests {
     }
 }
 
-// What all sessions of a server share, and what no message may have.
+// The limits that all sessions of a server share, and those of a message.
 extension SessionServerTests {
     private func entries(_ count: Int) -> [String: String] {
         [String: String](uniqueKeysWithValues: (0..<count).map { ("\($0)", "v") })
@@ -231,7 +231,7 @@ extension SessionServerTests {
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
             let session = try #require(server.sessions.first)
-            // As encoded: an entry has 4 bytes of tag and length, its key 6, its value 4 more.
+            // The encoded size counts: an entry has 4 bytes of tag and length, its key 6, and its value 4 in addition.
             func long(_ length: Int) -> [String: String] { ["long": String(repeating: "v", count: length)] }
             let limit = (64 << 10) - 14
             let metadata = [entries(128), entries(129), long(limit), long(limit + 1), entries(5_000)]
@@ -246,7 +246,7 @@ extension SessionServerTests {
             let invalid = SessionStatus.Code.invalidArgument.rawValue
             #expect(statuses == [1: 0, 2: invalid, 3: 0, 4: invalid, 5: invalid])
             #expect(Set(seen.all) == [128, 1] && session.statistics.refusedRequestCount == 3)
-            // Nobody asks for a push: one with too many breaks the rules.
+            // A push has no response, so one with too many entries breaks the rules.
             try await client.push("t.T/Count") { $0.metadata = .init(entries(129)) }
             #expect(try await client.next().goodbye.code == .violation)
             try await until { server.sessions.isEmpty }
@@ -271,7 +271,7 @@ extension SessionServerTests {
             let refusal = try await second.next().urgentResponse
             #expect(refusal.status == SessionStatus.Code.resourceExhausted.rawValue)
             #expect(refusal.message.contains("in the whole server"))
-            // It counts until it has returned, also where its session is over.
+            // A handler counts until it returns, also after its session has ended.
             try await first.send(.with { $0.goodbye.code = .closed })
             try await until { server.sessions.count == 1 }
             #expect(server.budget.held.handlerCount <= 1)
@@ -282,7 +282,7 @@ extension SessionServerTests {
         }
     }
 
-    @Test func whatAllSessionsKeepHasALimit() async throws {
+    @Test func keptBytesOfAllSessionsHaveALimit() async throws {
         let release = Latch<Void>()
         let block = SessionMethod.push("t.T/Block") { (_: TestMessage, _) in try await release.wait() }
         try await withServer(block, echo, configure: { $0.maximumKeptByteCount = 20_000 }) { server, _ in
@@ -293,12 +293,12 @@ extension SessionServerTests {
             let flooder = try #require(server.sessions.first)
             _ = try await second.hello()
             let victim = try #require(server.sessions.first { $0.id != flooder.id })
-            // Each costs 9,075 bytes: two have room.
+            // Each push costs 9,075 bytes: two have room.
             let payload = try TestMessage([UInt8](repeating: 1, count: 8_997)).serializedBytes()
             for _ in 1...3 { try await first.push("t.T/Block", payload) }
             let goodbye = try await first.next().goodbye
             #expect(goodbye.code == .draining && goodbye.message.contains("as much as they may"))
-            // The others are told which limit it is.
+            // The refusal to the others names the limit.
             try await second.ask("t.T/Echo")
             let refusal = try await second.next().urgentResponse
             #expect(refusal.status == SessionStatus.Code.resourceExhausted.rawValue)
@@ -306,13 +306,13 @@ extension SessionServerTests {
             let error = await sessionError { try await victim.push("t.T/News", TestMessage(number: 1)) }
             #expect(error?.code == .serverExhausted)
             #expect(error?.message.contains("SessionServerConfiguration.maximumKeptByteCount") == true)
-            // What had no room was not taken, and comes again when there is.
+            // The push that had no room was not taken, and arrives again when there is room.
             let again = try await RawSessionClient.connect(to: server)
             let back = try await again.resume(welcome).welcome
             #expect(back.resumed && back.progress.received == 3, "the name of the method, and two pushes")
             try await again.send(.with { $0.goodbye.code = .closed })
             try await until { server.sessions.count == 1 }
-            // They wait for their handler yet.
+            // The two pushes still wait for their handler.
             #expect(server.budget.held.byteCount > 18_000)
             release.open(with: ())
             try await until { server.budget.held.byteCount <= 4_096 }
@@ -330,7 +330,7 @@ extension SessionServerTests {
                 configuration.authenticate = { $0.name.isEmpty ? nil : SessionIdentity($0.name) }
             },
             { server, _ in
-                // Each is used once and left.
+                // Each session is used once and left.
                 for _ in 1...5 {
                     let client = try await RawSessionClient.connect(to: server)
                     #expect(try await !client.hello().welcome.sessionID.isEmpty)
@@ -340,7 +340,7 @@ extension SessionServerTests {
                     try await until { server.state.withLockedValue { $0.connections.isEmpty } }
                 }
                 #expect(server.sessions.count == 3)
-                // Those of one identity are limited on their own.
+                // The sessions of one identity have their own limit.
                 var clients: [RawSessionClient] = []
                 for _ in 1...2 {
                     clients.append(try await RawSessionClient.connect(to: server))

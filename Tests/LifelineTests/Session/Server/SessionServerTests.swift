@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lifeline
 
-/// A server of sessions against clients that do what a test says, frame by frame, on a clock that a test moves.
+/// A session server against clients that a test scripts frame by frame, on a manual clock.
 @Suite(.timeLimit(.minutes(1))) struct SessionServerTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
@@ -27,14 +27,14 @@ import Testing
             let reply = try await first.next().urgentResponse
             #expect((first.urgentCount, reply.serial, reply.status) == (1, 1, 0))
             try first.socket.reset()
-            // What was not acknowledged comes again.
+            // Unacknowledged frames arrive again.
             let second = try await RawSessionClient.connect(to: server)
             let back = try await second.resume(welcome) {
                 $0.name = "berta"
             }.welcome
             #expect(back.resumed)
             #expect((back.sessionID, back.token) == (welcome.sessionID, welcome.token))
-            // The name of the method, and the request.
+            // The method's name, and the request.
             #expect((back.progress.processed, back.progress.received, back.progress.urgent) == (2, 2, 0))
             #expect(try await second.next().urgentResponse.serial == 1)
             #expect(server.sessions.count == 1)
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aFrameThatIsNoMessageEndsTheSession() async throws {
-        // A field with a wire type that there is not; and a frame that is two.
+        // A field with a wire type that does not exist, and a frame with two kinds.
         let frames: [[UInt8]] = [[0x02, 0x08 | 7, 0x01], [0x04, 0x7A, 0x00, 0x7A, 0x00]]
         for bytes in frames {
             try await withServer(echo) { server, _ in
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// As a relay leaves it that is killed.
+    /// A killed relay leaves such a connection.
     @Test func aConnectionThatEndsInAFrameIsOnlyLost() async throws {
         try await withServer(echo) { server, _ in
             let first = try await RawSessionClient.connect(to: server)
@@ -121,8 +121,9 @@ import Testing
         }
     }
 
-    /// Until the registry has let go of it, it is found; its client is nobody's rival.
-    @Test func whoComesBackToASessionThatHasJustEndedIsSentForANewOne() async throws {
+    /// The registry still finds the session until it has removed it; the client does not compete with another
+    /// connection.
+    @Test func aClientOfASessionThatHasJustEndedBeginsANewOne() async throws {
         try await withServer(echo) { server, clock in
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello().welcome
@@ -145,7 +146,7 @@ import Testing
             #expect(try await second.resume(welcome).welcome.resumed)
             #expect(try await first.next().goodbye.code == .replaced)
             #expect(try await first.isEnded())
-            // The end of the older one changes nothing.
+            // The end of the older connection changes nothing.
             try await second.ask("t.T/Echo")
             #expect(try await second.next().urgentResponse.serial == 1)
         }
@@ -210,7 +211,7 @@ import Testing
         }
     }
 
-    /// As it says nothing, and has no place.
+    /// Such a frame has no meaning and no place.
     @Test func aFrameWithoutAKindIsIgnored() async throws {
         try await withServer(echo) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
@@ -245,11 +246,11 @@ import Testing
         }
     }
 
-    /// 64 KiB; then as many as the welcome says.
+    /// The limit is 64 KiB, and then the one of the welcome.
     @Test func framesBeforeTheWelcomeAreShort() async throws {
         try await withServer(echo) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
-            // A prefix is enough: 64 KiB and one.
+            // A length prefix of 64 KiB and one byte is enough.
             try await client.socket.write([0x81, 0x80, 0x04])
             await #expect(throws: RawSocket.Failure.self) { try await client.socket.read() }
             let other = try await RawSessionClient.connect(to: server)
@@ -267,7 +268,7 @@ import Testing
             _ = try await first.hello()
             let second = try await RawSessionClient.connect(to: server)
             #expect(try await second.hello().goodbye.code == .full)
-            // An end makes room.
+            // The end of a session makes room.
             try await first.send(.with { $0.goodbye.code = .closed })
             #expect(try await first.isEnded())
             try await until { server.state.withLockedValue { $0.sessions.isEmpty } }
@@ -337,7 +338,7 @@ import Testing
         }
     }
 
-    /// Those for which there is no window come before the goodbye.
+    /// Pushes that exceed the window are sent before the goodbye.
     @Test func pushesThatWaitAreSentBeforeTheGoodbye() async throws {
         let inDoubt = Notes<SessionMessageInDoubt>()
         try await withServer(
@@ -345,7 +346,7 @@ import Testing
             configure: { $0.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) } },
             { server, _ in
                 let client = try await RawSessionClient.connect(to: server)
-                // The name of the method, and two pushes.
+                // The window has room for the method's name and two pushes.
                 _ = try await client.hello { $0.terms.windowFrames = 3 }
                 let session = try #require(server.sessions.first)
                 for number in 1...4 { try await session.push("t.T/News", TestMessage(number: number)) }
@@ -363,7 +364,7 @@ import Testing
                 await down
             }
         )
-        // The last one's end is not known.
+        // The outcome of the last push is unknown.
         #expect(inDoubt.all.map(\.method) == ["t.T/News"])
         #expect(inDoubt.all.map(\.outcome) == [.inDoubt])
         #expect(inDoubt.all.map(\.payload) == [try TestMessage(number: 4).serializedBytes()])
@@ -376,7 +377,7 @@ import Testing
             configure: { $0.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) } },
             { server, clock in
                 let client = try await RawSessionClient.connect(to: server)
-                // The name of the method, and one push.
+                // The window has room for the method's name and one push.
                 _ = try await client.hello { $0.terms.windowFrames = 2 }
                 let session = try #require(server.sessions.first)
                 for number in 1...2 { try await session.push("t.T/News", TestMessage(number: number)) }
@@ -417,7 +418,7 @@ import Testing
         }
     }
 
-    @Test func whoeverWaitsToBeLetInAndLeavesIsForgotten() async throws {
+    @Test func aClientThatLeavesDuringAuthenticationIsForgotten() async throws {
         for way in 0..<4 {
             let (begun, cancelled) = (Event(), Event())
             try await withServer(
@@ -427,14 +428,14 @@ import Testing
                         begun.signal()
                         try? await Event().wait()
                         cancelled.signal()
-                        // As if it had not heard of that.
+                        // The handler ignores the cancellation.
                         return nil
                     }
                 },
                 { server, clock in
                     let client = try await RawSessionClient.connect(to: server)
                     try await client.sayHello {
-                        // A goodbye to a session is kept for it, but keeps no server waiting that cannot decide.
+                        // A goodbye for a session is kept, but a server that cannot decide does not wait because of it.
                         guard way == 3 else { return }
                         $0.sessionID = [UInt8](repeating: 1, count: 16)
                         $0.token = [UInt8](repeating: 2, count: 16)
@@ -451,7 +452,7 @@ import Testing
         }
     }
 
-    /// The goodbye counts, though the client has left before the server knows who it is.
+    /// The goodbye counts, although the client leaves before it is authenticated.
     @Test func aClientThatComesBackToSayGoodbyeEndsItsSession() async throws {
         let (begun, release, ended) = (Event(), Event(), Event())
         try await withServer(
@@ -537,7 +538,8 @@ import Testing
                     #expect(answer.goodbye.code == .violation)
                 }
             }
-            // Metadata counts as it is encoded: the entry has 3 bytes of tag and length, its key 5, its value 3 more.
+            // The encoded size of metadata counts: the entry has 3 bytes of tag and length, its key 5, its value 3 in
+            // addition.
             for (length, isWelcome) in [((16 << 10) - 11, true), ((16 << 10) - 10, false)] {
                 let client = try await RawSessionClient.connect(to: server)
                 let answer = try await client.hello { $0.metadata = ["key": String(repeating: "v", count: length)] }
@@ -546,7 +548,7 @@ import Testing
         }
     }
 
-    /// What is left of sessions that have ended takes up memory as sessions do.
+    /// Handlers of ended sessions take memory as sessions do.
     @Test func handlersThatOutliveTheirSessionsHaveAPlace() async throws {
         let (begun, release) = (Event(), Event())
         let method = SessionMethod.push("t.T/Slow") { (_: TestMessage, _) in

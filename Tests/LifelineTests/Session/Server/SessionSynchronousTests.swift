@@ -7,11 +7,11 @@ import Testing
 
 @testable import Lifeline
 
-/// Handlers that do not wait, which run where frames are read.
+/// Synchronous handlers, which run on the event loop that reads the frames.
 @Suite(.timeLimit(.minutes(1))) struct SessionSynchronousTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
-    /// What such handlers have been given, and whether two of them ran at a time.
+    /// The arguments of such handlers, and whether two of them ran at the same time.
     private final class Witness: Sendable {
         let numbers = Notes<Int>()
         let metadata = Notes<SessionMetadata>()
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// Whether the first method that the client has named has such a handler, as the session sees it.
+    /// Whether the session has a synchronous handler for the first method that the client has named.
     private func isSynchronous(_ session: SessionServerEnd) -> Bool? {
         session.engine.state.withLock { $0.routes.first?.method?.isSynchronous }
     }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func whatTheyThrowBecomesAStatus() async throws {
+    @Test func thrownErrorsBecomeStatuses() async throws {
         struct Failure: Error {}
         let method = Self.unary { message, _ in
             switch message.number {
@@ -137,8 +137,8 @@ import Testing
         #expect(told.all == ["t.T/Echo [:] none 32", "t.T/Echo [\"a\": \"b\"] 7.0 seconds 32"])
     }
 
-    /// What is asked of a method that takes pushes, and what has parts, is handled by none of them.
-    @Test func whatIsCalledInAnotherForm() async throws {
+    /// A call of a push method and a request with parts run no handler.
+    @Test func callsOfTheWrongKind() async throws {
         let push = Self.push { _, _ in Issue.record("it has begun") }
         try await withClient(Self.unary { _, _ in throw SessionStatus(.aborted) }, push) { client, _ in
             try await client.ask("t.T/Push", serial: 1)
@@ -148,8 +148,8 @@ import Testing
         }
     }
 
-    /// The cancellation comes with the request: its handler does not begin, and others do. So it is with handlers that
-    /// may wait, too.
+    /// The cancellation arrives together with the request: its handler does not begin, but others do. The same is true
+    /// for asynchronous handlers.
     @Test(arguments: [true, false])
     func aRequestThatIsCancelledBeforeItsHandlerBegins(isSynchronous: Bool) async throws {
         let witness = Witness()
@@ -170,12 +170,12 @@ import Testing
             #expect(try await client.next().urgentResponse.serial == 1)
             #expect(try await client.next().urgentResponse.serial == 3)
             #expect(witness.numbers.all == [1, 3] && self.isSynchronous(session) == isSynchronous)
-            // It counts as running no more.
+            // The request no longer counts as running.
             try await until { session.engine.state.withLock { $0.machine.runningCount } == 0 }
         }
     }
 
-    /// What comes before the session knows its connection is left out, and comes again: it is handled once.
+    /// A request that arrives before the session knows its connection is skipped, and sent again. It is handled once.
     @Test func aRequestThatComesWithTheHello() async throws {
         let witness = Witness()
         let method = Self.unary { message, context in
@@ -222,7 +222,7 @@ import Testing
             for start in stride(from: 1, through: 401, by: 40) {
                 try await send(try (start...start + 39).map { try Self.push(Self.payload($0)) }, by: client)
             }
-            // What is handled is processed.
+            // Handled messages count as processed.
             try await until { session.engine.state.withLock { $0.machine.inbound.processed } == 441 }
             #expect(witness.numbers.all == Array(1...440) && witness.overlapCount.withLockedValue { $0 } == 0)
             #expect(isSynchronous(session) == true)
@@ -247,7 +247,7 @@ import Testing
         #expect(log.entries.count { $0.text.contains("The handler of a push failed") } == 2)
     }
 
-    /// Pushes that came before the session ended are handled, and the session is there until they were.
+    /// Pushes that arrived before the end of the session are handled, and the session exists until then.
     @Test func pushesThatAreLeftAtTheEnd() async throws {
         let witness = Witness()
         try await withServer(Self.push(witness.note)) { server, _ in
@@ -263,7 +263,7 @@ import Testing
         #expect(witness.numbers.all == [1, 2, 3])
     }
 
-    /// Holds a thread until a test lets it go on.
+    /// Blocks a thread until a test releases it.
     private struct Gate {
         private let isOpen = ConditionLock(value: false)
 
@@ -297,7 +297,7 @@ import Testing
         }
     }
 
-    /// The older connection of a session and the newer one bring them at the same time.
+    /// The pushes arrive over the older and the newer connection of a session at the same time.
     @Test func pushesOfTwoConnectionsAreHandledInOrder() async throws {
         for _ in 0..<20 {
             let witness = Witness()
@@ -309,7 +309,7 @@ import Testing
                 try await send(frames, by: first)
                 let second = try await RawSessionClient.connect(to: server, methods: first.methods)
                 let progress = try await second.resume(welcome).welcome.progress
-                // The name may not have come, either.
+                // The method's name may not have arrived either.
                 if progress.received == 0 { try await second.send(.method(1, "t.T/Push")) }
                 try await send(Array(frames.dropFirst(max(Int(progress.received) - 1, 0))), by: second)
                 try await until { witness.numbers.count == 100 }

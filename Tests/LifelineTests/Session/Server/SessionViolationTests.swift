@@ -7,11 +7,12 @@ import Testing
 
 @testable import Lifeline
 
-/// Every way to break the rules that a client has: its session ends, it is told why, and nobody else notices.
+/// Every way in which a client can break the rules: its session ends, it gets the reason, and other clients notice
+/// nothing.
 @Suite(.timeLimit(.minutes(5))) struct SessionViolationTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
-    /// Something that no client may send.
+    /// A frame that no client may send.
     private struct Violation: Sendable {
         let name: String
         let bytes: [UInt8]
@@ -25,7 +26,7 @@ import Testing
             bytes = try frames.flatMap { frame in try frame.withDelimitedBytes { Array($0) } }
         }
 
-        /// - Parameter payload: what stands in the frame.
+        /// - Parameter payload: the content of the frame.
         init(_ name: String, payload: [UInt8]) {
             self.name = name
             var bytes: [UInt8] = []
@@ -38,7 +39,7 @@ import Testing
         }
     }
 
-    // MARK: What breaks the rules
+    // MARK: Violations
 
     /// Names of methods whose handlers do not return: the first one answers requests, the others take pushes and parts.
     private static let block = Frame.method(1, "t.T/Block")
@@ -54,7 +55,7 @@ import Testing
 
     private static let streamRequest = request { $0.request.partsFollow = true }
 
-    /// A message that takes a little more than so many bytes.
+    /// A message that takes a little more than a number of bytes.
     private static func payload(_ byteCount: Int) -> [UInt8] {
         (try? TestMessage([UInt8](repeating: 0, count: byteCount)).serializedBytes()) ?? []
     }
@@ -103,7 +104,7 @@ import Testing
         [String: String](uniqueKeysWithValues: (0..<count).map { ("\($0)", String(repeating: "v", count: length)) })
     }
 
-    /// Bytes that are no frame, wherever they come.
+    /// Bytes that are not a frame at any point of a connection.
     private static let undecodable = [
         Violation("a length over the limit", raw: [0x81, 0x80, 0x80, 0x02]),
         Violation("the largest length", raw: [0xFF, 0xFF, 0xFF, 0xFF, 0x0F]),
@@ -278,9 +279,9 @@ import Testing
         return violations
     }
 
-    // MARK: What becomes of them
+    // MARK: Consequences
 
-    /// A server whose handlers do not return, and another client's session, which goes on.
+    /// A server whose handlers do not return, and another client's session, which continues.
     private func withBystander(_ body: (SessionServer) async throws -> Void) async throws {
         let block = SessionMethod.unary("t.T/Block") { (message: TestMessage, _) in
             try await Event().wait()
@@ -318,7 +319,7 @@ import Testing
         }
     }
 
-    /// The goodbye that a client gets, before nothing more comes; nil where the connection ends without.
+    /// The goodbye that a client gets as the last frame; nil if the connection ends without one.
     private func lastWord(_ client: RawSessionClient) async throws -> Lifeline_Session_V1_Goodbye? {
         while let frame = try? await client.next() {
             if case .goodbye(let goodbye)? = frame.kind {
@@ -350,8 +351,7 @@ import Testing
                 let client = try await RawSessionClient.connect(to: server)
                 let welcome = try await client.hello().welcome
                 try await client.socket.write(violation.bytes)
-                // Where bytes that were not read are left, the system may reset the connection before the goodbye is
-                // read.
+                // If unread bytes are left, the system may reset the connection before the goodbye is read.
                 let goodbye = try await lastWord(client)
                 #expect(goodbye.map { $0.code == .violation && !$0.message.isEmpty } ?? true, "\(violation.name)")
                 let id = try #require(SessionID(welcome.sessionID))
@@ -360,7 +360,7 @@ import Testing
         }
     }
 
-    /// In the hello that goes on with a session in which the server sent nothing.
+    /// Violations in the hello that resumes a session in which the server sent nothing.
     @Test func inAHelloThatGoesOn() async throws {
         let progress: [(String, @Sendable (inout Lifeline_Session_V1_Hello) -> Void)] = [
             ("processed ahead", { $0.progress.processed = 1 }), ("received ahead", { $0.progress.received = 1 }),
@@ -380,8 +380,8 @@ import Testing
         }
     }
 
-    /// In the hello of a client that has acknowledged the first two of four ordinary frames, the last one, and a
-    /// response.
+    /// Violations in the hello of a client that has acknowledged the first two of four ordinary frames, the last one,
+    /// and a response.
     @Test func inAHelloThatGoesBack() async throws {
         let progress: [(String, processed: UInt64, received: UInt64, urgent: UInt64)] = [
             ("all lower", 1, 1, 1), ("received lower than processed", 4, 3, 1), ("processed lower", 1, 4, 1),
@@ -397,7 +397,7 @@ import Testing
                 for _ in 1...3 { #expect(try await client.next().push.method == 1) }
                 try await client.ask("t.T/Echo")
                 #expect(try await client.next().urgentResponse.serial == 1)
-                // Up to 2, and 4.
+                // Acknowledges places up to 2, and 4.
                 try await client.send(
                     .with {
                         ($0.acknowledgement.ordinary, $0.acknowledgement.urgent) = (2, 1)
@@ -416,7 +416,7 @@ import Testing
         }
     }
 
-    /// What else is wrong in a hello says nothing of the session that it names.
+    /// Other errors in a hello do not affect the session that it names.
     @Test func aBrokenHelloCostsItsOwnConnectionAlone() async throws {
         let changes: [(String, @Sendable (inout Lifeline_Session_V1_Hello) -> Void)] = [
             ("no terms", { $0.terms = .init() }), ("too little credit", { $0.terms.credit = 1 }),
@@ -438,7 +438,7 @@ import Testing
         }
     }
 
-    /// Responses that a client does not acknowledge: each is short, and takes memory until it is.
+    /// Responses that a client does not acknowledge: each is short, but takes memory until it is acknowledged.
     @Test func tooManyResponsesThatAreNotAcknowledged() async throws {
         try await withBystander { server in
             let client = try await RawSessionClient.connect(to: server)
@@ -459,7 +459,7 @@ import Testing
         }
     }
 
-    /// Whoever has the highest attempt has the session in the end, whatever the order in which the hellos come.
+    /// In the end, the connection with the highest attempt has the session, in whatever order the hellos arrive.
     @Test func fourConnectionsRaceForASession() async throws {
         try await withBystander { server in
             for _ in 0..<20 {
@@ -481,7 +481,7 @@ import Testing
                 let last = try #require(answers.last)
                 #expect(last.2.welcome.resumed && last.2.welcome.sessionID == welcome.sessionID)
                 for (_, client, answer) in answers.dropLast() {
-                    // It was overtaken, or had the session for a moment.
+                    // The connection was overtaken, or had the session only for a moment.
                     if case .goodbye(let goodbye)? = answer.kind {
                         #expect(goodbye.code == .replaced)
                     } else {

@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// However far apart the ranges are, as many as the limit says fit into a frame.
+    /// As many ranges as the limit allows fit into a frame, however far apart they are.
     @Test(arguments: [4 << 10, 16 << 10, 4 << 20]) func asManyRangesAsTheLimitSaysFitIntoAFrame(frameLimit: Int) {
         let count = Acknowledgement.rangeLimit(frameLimit: frameLimit)
         #expect(count > 100)

@@ -16,7 +16,7 @@ import Testing
                 #expect(try read(frameBody(.credit, wireBytes { grant.write(to: &$0) })) == grant)
             }
         }
-        // Zeros name nothing, and other fields are skipped.
+        // Zeros mean that nothing is named. Other fields are skipped.
         let bytes: [UInt8] = [0x08, 0, 0x18, 0, 0x10, 4, 0x2A, 0, 0x20, 9, 0x12, 0]
         #expect(try read(bytes) == CreditGrant(target: .requestParts(serial: 4), bytes: 9))
     }

@@ -3,7 +3,7 @@ import LifelineCore
 import Testing
 
 @Suite struct FieldReaderTests {
-    /// The numbers of the fields, all of which are skipped; nil if the bytes are malformed.
+    /// Skips all fields, and returns their numbers; nil if the bytes are malformed.
     private func fields(_ bytes: [UInt8]) -> [UInt32]? {
         bytes.withUnsafeBytes { bytes in
             var reader = FieldReader(bytes)
@@ -44,7 +44,7 @@ import Testing
         let group: [UInt8] = [0x33, 0x08, 0x05, 0x3B, 0x12, 0x01, 0x34, 0x3C, 0x34]
         let bytes: [UInt8] = [0x08, 0x80, 0x01, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x1A, 2, 0xFF, 0xFF, 0x25, 1, 2, 3, 4]
         #expect(fields(bytes + group + [0x38, 0x00]) == [1, 2, 3, 4, 6, 7])
-        // The highest number, and a tag that is longer than it needs to be.
+        // The highest number, and a tag that is longer than necessary.
         #expect(fields(Varint.encoded(UInt64(UInt32.max) & ~7) + [0]) == [(1 << 29) - 1])
         #expect(fields([0x88, 0x80, 0x00, 0x01]) == [1])
         #expect(fields([]) == [])
@@ -55,9 +55,9 @@ import Testing
             [0x00, 0x00], [0x07], [0x02, 0x00],  // Number 0.
             Varint.encoded(1 << 32) + [0],  // A number of 30 bits.
             [0x0E], [0x0F], [0x0E, 0x00], [0x0F, 0x00],  // Wire types 6 and 7.
-            [0x0C], [0x08, 0x01, 0x0C],  // The end of no group.
-            [0x0B], [0x0B, 0x14], [0x0B, 0x08], [0x0B, 0x13, 0x0C],  // Groups that do not end, or end as another.
-            [0x08], [0x08, 0x80], [0x09, 1, 2, 3, 4, 5, 6, 7], [0x0D, 1, 2, 3],  // Cut off.
+            [0x0C], [0x08, 0x01, 0x0C],  // The end of a group that has not begun.
+            [0x0B], [0x0B, 0x14], [0x0B, 0x08], [0x0B, 0x13, 0x0C],  // Groups with no end or another group's.
+            [0x08], [0x08, 0x80], [0x09, 1, 2, 3, 4, 5, 6, 7], [0x0D, 1, 2, 3],  // Truncated fields.
             [0x0A, 0x01], [0x0A, 0x80], [0x0A] + Varint.encoded(.max), [0x0A] + Varint.encoded(1 << 63),
             [0x80], [0x80, 0x80],
         ]

@@ -3,7 +3,7 @@ import LifelineCore
 import Testing
 
 @Suite struct FieldWriterTests {
-    /// What is written to memory.
+    /// The bytes that are written to memory.
     private func memory(_ write: (inout FieldWriter) -> Void) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 64) { memory, count in
             guard let start = memory.baseAddress else { return }

@@ -4,12 +4,10 @@ import LifelineMessages
 import LifelineWellKnownTypes
 import TestProtos
 
-/// Compares what the hand-written wire reads with what the code reads that is generated from the same messages: the
-/// oracle.
+/// Compares the hand-written parser with an oracle: the code that is generated from the same messages.
 struct FrameOracle {
-    /// What the two disagree about in the bytes of a frame.
-    ///
-    /// - Parameter isValid: whether both are to take it.
+    /// The disagreements of the two about the bytes of a frame.
+    /// - Parameter isValid: whether both have to accept the frame.
     static func disagreements(_ bytes: [UInt8], isValid: Bool = false) -> [String] {
         var comparison = FrameOracle(oracle: try? Lifeline_Session_V1_Frame(serializedBytes: bytes))
         if isValid { comparison.check(comparison.oracle != nil, "the oracle takes it") }
@@ -90,7 +88,7 @@ struct FrameOracle {
     /// The id of a store; nil where it has none.
     private static func store(_ store: Lifeline_Session_V1_Store) -> [UInt8]? { store.id.count == 16 ? store.id : nil }
 
-    /// What a message says, whichever code has read it.
+    /// The fields of a message, read by either code.
     private struct Fields: Equatable {
         var serial: UInt32 = 0
         var method: UInt32 = 0
@@ -100,7 +98,7 @@ struct FrameOracle {
         var durable: UInt64 = 0
         var floor: UInt64 = 0
         var isCall = false
-        /// Of a reply.
+        /// The number of a reply.
         var number: UInt64?
         var payload: [UInt8] = []
         var text = ""

@@ -1,7 +1,7 @@
 import LifelineCore
 import Testing
 
-/// The hand-written wire beside the code that is generated from the same messages.
+/// Compares the hand-written parser with the code that is generated from the same messages.
 struct FrameOracleTests {
     @Test func sampleFramesOfAllKindsAgree() {
         for frame in sampleFrames { expectAgreement(frame, isValid: true) }
@@ -19,7 +19,7 @@ struct FrameOracleTests {
 
     private func damage(_ frame: inout [UInt8], _ random: inout SplitMix64) {
         guard !frame.isEmpty else { return frame.append(0x42) }
-        // The front has the tags and lengths.
+        // The tags and lengths are at the front.
         let index = min(
             Int.random(in: 0..<frame.count, using: &random),
             Int.random(in: 0..<frame.count, using: &random)
@@ -34,7 +34,7 @@ struct FrameOracleTests {
     }
 
     private func expectAgreement(_ frame: [UInt8], isValid: Bool) {
-        // Not #expect for each: there are hundreds of thousands.
+        // There are hundreds of thousands, so `#expect` would be too slow.
         for disagreement in FrameOracle.disagreements(frame, isValid: isValid) {
             Issue.record("\(disagreement): \(frame)")
         }

@@ -51,7 +51,7 @@ import Testing
             let whole = try read(frame)
             for count in 1..<frame.count {
                 #expect(throws: malformed) { try read(Array(frame.prefix(count))) }
-                // The same cut in the body.
+                // The body is cut at the same place.
                 guard count <= whole.body.count else { continue }
                 readsWhole(self.frame(whole.kind, Array(whole.body[..<count])))
             }
@@ -65,7 +65,7 @@ import Testing
         for _ in 0..<20_000 {
             var frame = sampleFrames.randomElement(using: &random) ?? []
             for _ in 0..<Int.random(in: 1...4, using: &random) where !frame.isEmpty {
-                // Most of what is not content stands at the front.
+                // Most bytes that are not content are at the front.
                 let end = Bool.random(using: &random) ? min(frame.count, 24) : frame.count
                 let index = Int.random(in: 0..<end, using: &random)
                 switch UInt8.random(in: 0...4, using: &random) {

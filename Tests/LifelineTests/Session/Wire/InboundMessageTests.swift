@@ -81,7 +81,7 @@ import Testing
             (.push, [0x12, 3, 0x0A, 1, 0xFF]), (.push, [0x12, 3, 0x12, 1, 0xFF]),
             (.request, [0x2A, 3, 0x0A, 1, 0xFF]), (.response, [0x1A, 1, 0xFF]),
             (.response, [0x22, 3, 0x0A, 1, 0xFF]), (.urgentResponse, [0x2A, 3, 0x12, 1, 0xFF]),
-            // One that another follows.
+            // A malformed text, followed by another one.
             (.response, [0x1A, 1, 0xFF, 0x1A, 1, 0x61]),
         ]
         for (kind, body) in bodies { #expect(throws: notUTF8) { try withMessage(kind, body) { _ in } } }
@@ -101,7 +101,7 @@ import Testing
             try withMessage(kind, repeated([UInt8(tag), 0], 128)) { #expect(!$0.exceedsEntryLimits) }
             try withMessage(kind, repeated([UInt8(tag), 0], 129)) { #expect($0.exceedsEntryLimits) }
         }
-        // Beside the value there are 12 bytes: three bytes of length, twice, and so on.
+        // The entry has 12 bytes in addition to the value: three bytes of length, twice, and others.
         for (count, exceeds) in [(65_536 - 12, false), (65_536 - 11, true)] {
             var fields: [UInt8] = []
             FieldWriter.metadataFields(["abc": String(repeating: "v", count: count - 1)], field: 2, into: &fields)

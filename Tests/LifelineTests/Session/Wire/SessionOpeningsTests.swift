@@ -28,7 +28,7 @@ import Testing
         let bytes = try frameBody(.hello, wireBytes { minimal.write(to: &$0) })
         let requestsAndFrame: [UInt8] = [0x20, 1, 0x28, 0x80, 0x80, 0x80, 0x02]
         #expect(bytes == [0x08, 1, 0x10, 1, 0x28, 1, 0x3A, 16] + leastTerms.dropFirst(2) + requestsAndFrame)
-        // What is left out has its usual value.
+        // Missing fields have their default values.
         #expect(try hello([0x08, 1, 0x10, 1, 0x28, 1] + leastTerms) == minimal)
     }
 

@@ -73,7 +73,7 @@ let sampleServerOpening = ServerOpening(
     store: StoreOpening(id: SessionStoreID(SessionID(11, 12)), floor: 0)
 )
 
-/// The bytes of a frame, with its length in front.
+/// The bytes of a frame, with its length prefix.
 func frameBytes(
     _ kind: FrameKind,
     serial: UInt32 = 0,
@@ -94,7 +94,7 @@ func frameBytes(
                 fields: fields,
                 payload: payload
             )
-            // Two bytes behind the frame show that it ends where it says.
+            // Two bytes after the frame show that it does not write beyond its length.
             var bytes = [UInt8](repeating: 0xEE, count: frame.byteCount + 2)
             bytes.withUnsafeMutableBytes { frame.write(to: $0.baseAddress!) }
             #expect(bytes.suffix(2) == [0xEE, 0xEE])
@@ -103,14 +103,14 @@ func frameBytes(
     }
 }
 
-/// The bytes of a frame, with its length in front.
+/// The bytes of a frame, with its length prefix.
 func wireBytes(_ write: (inout [UInt8]) -> Void) -> [UInt8] {
     var bytes: [UInt8] = []
     write(&bytes)
     return bytes
 }
 
-/// A frame without its length, which must be right.
+/// A frame without its length prefix, which has to be correct.
 func withoutPrefix(_ frame: [UInt8]) -> [UInt8] {
     frame.withUnsafeBytes { bytes in
         guard case .value(let length, let prefix) = Varint.decode(bytes) else { return [] }
@@ -119,7 +119,7 @@ func withoutPrefix(_ frame: [UInt8]) -> [UInt8] {
     }
 }
 
-/// The body of a frame, which must be of this kind.
+/// The body of a frame, which has to be of this kind.
 func frameBody(_ kind: FrameKind, _ frame: [UInt8]) throws -> [UInt8] {
     try withoutPrefix(frame).withUnsafeBytes { bytes in
         let frame = try InboundFrame(parsing: bytes)
@@ -128,7 +128,7 @@ func frameBody(_ kind: FrameKind, _ frame: [UInt8]) throws -> [UInt8] {
     }
 }
 
-/// A message that owns its bytes for the time of `check`.
+/// Runs `check` with a message that borrows the given bytes.
 func withMessage<Result>(
     _ kind: FrameKind,
     _ body: [UInt8],
@@ -137,7 +137,7 @@ func withMessage<Result>(
     try body.withUnsafeBytes { try check(InboundMessage(kind, $0)) }
 }
 
-/// Reads everything of a frame, as whichever kind it says. Returns whether it is valid.
+/// Reads all of a frame, as its kind requires. Returns whether it is valid.
 @discardableResult
 func readsWhole(_ frame: [UInt8]) -> Bool {
     frame.withUnsafeBytes { bytes in

@@ -51,7 +51,7 @@ extension epoll_limit {
     }
 }
 
-/// What the system said last.
+/// The last error of the system.
 struct SystemError: Error, CustomStringConvertible {
     var description = errno == EBADMSG ? WrongEcho().description : String(cString: strerror(errno))
 }

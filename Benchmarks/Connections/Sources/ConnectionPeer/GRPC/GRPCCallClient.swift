@@ -1,7 +1,7 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 
-/// Makes a call of the kind that a command asks for.
+/// Makes a call of the kind in the command.
 final class GRPCCallClient: PeerClient {
     private var held: Held<HTTP2Client>?
 
@@ -11,7 +11,7 @@ final class GRPCCallClient: PeerClient {
 
     func close() async throws { try await held?.release() }
 
-    /// By unary calls, each of its own task.
+    /// By unary calls, each in its own task.
     func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         let client = try client
         let payload = payload.bytes
@@ -76,7 +76,7 @@ final class GRPCCallClient: PeerClient {
 }
 
 extension StreamingClientResponse<[UInt8]> {
-    /// How many messages come until they end. Some are compared with what was sent.
+    /// Counts messages until their end. Some are compared with the sent ones.
     fileprivate func count(of payload: Payload) async throws -> Int {
         var count = 0
         var check = EchoCheck()

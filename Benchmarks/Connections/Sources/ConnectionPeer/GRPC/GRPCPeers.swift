@@ -22,7 +22,7 @@ extension MethodDescriptor {
     static let stream = MethodDescriptor(fullyQualifiedService: "benchmark.Echo", method: "Stream")
 }
 
-/// Messages stay as they are: no protobuf is measured here.
+/// Messages are passed unchanged: protobuf is not measured here.
 struct RawBytes: MessageSerializer, MessageDeserializer {
     func serialize<Bytes: GRPCContiguousBytes>(_ message: [UInt8]) -> Bytes { Bytes(message) }
 
@@ -32,7 +32,7 @@ struct RawBytes: MessageSerializer, MessageDeserializer {
 }
 
 extension RPCWriter<[UInt8]> {
-    /// Writes 64 messages at a time until the limit is reached. Returns how many.
+    /// Writes 64 messages at a time until the limit is reached. Returns the count.
     func write(_ payload: [UInt8], until limit: SendLimit) async throws -> Int {
         let chunk = Array(repeating: payload, count: 64)
         let begin = now()

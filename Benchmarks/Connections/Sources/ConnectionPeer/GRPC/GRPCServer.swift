@@ -1,7 +1,7 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 
-/// A server of grpc-swift-2 with a method of each kind that is measured.
+/// A grpc-swift-2 server with a method of each measured kind.
 func runGRPCServer(_ mode: ServerMode) async throws {
     let server = GRPCServer(
         transport: .http2NIOPosix(address: .ipv4(host: "127.0.0.1", port: 0), transportSecurity: .plaintext),

@@ -55,7 +55,7 @@ final class GRPCStreamClient: PeerClient {
     }
 }
 
-/// A stream's two halves, which grpc-swift hands to two closures. The one that reads does all the work.
+/// The two halves of a stream, which grpc-swift passes to two closures. The reading one does all the work.
 private final class GRPCStream: Sendable {
     struct Run {
         let payload: [UInt8]
@@ -87,7 +87,7 @@ private final class GRPCStream: Sendable {
         }
     }
 
-    /// Ends the runs that nothing serves any more.
+    /// Ends the runs after the stream has ended.
     func refuseRuns(_ error: any Error) async {
         runs.finish()
         for await run in runsToServe { run.done.resume(throwing: error) }

@@ -1,8 +1,8 @@
 internal import LifelineMessages
 
-/// What the connections carry: bytes as they are, or decoded messages.
+/// The messages of connections: plain bytes, or decoded messages.
 protocol BenchmarkMessage: DelimitedMessage, Equatable {
-    /// Reads a field where there are some.
+    /// Reads a field if there are fields.
     var isEmpty: Bool { get }
     /// The session service with methods of such messages.
     static var service: String { get }
@@ -17,7 +17,7 @@ extension BenchmarkMessage {
 }
 
 extension Payload {
-    /// For sessions, which have chat messages decoded, and all else as it is.
+    /// For sessions, which decode chat messages, and pass everything else unchanged.
     var message: any BenchmarkMessage {
         get throws {
             if isChat { return try Benchmark_ChatMessage(payload: bytes) }
@@ -36,10 +36,10 @@ extension Benchmark_ChatMessage: BenchmarkMessage {
     static var service: String { "benchmark.Chat" }
 }
 
-/// How messages are taken from a connection.
+/// The way in which messages are taken from a connection.
 enum Taking {
-    /// All of a read at once, and sent on together.
+    /// All messages of a read at once, sent together.
     case batches
-    /// One after the other, and each sent by itself.
+    /// One after the other, each sent separately.
     case messages
 }

@@ -1,6 +1,6 @@
 internal import Lifeline
 
-/// A server of the public API that handles frames on their loop.
+/// A server with the public API that handles frames on their loop.
 func runFramesServer(_ mode: ServerMode) async throws {
     let endpoint = try Endpoint("tcp://127.0.0.1:0")
     switch mode {
@@ -20,7 +20,7 @@ private struct FrameEcho: FrameHandler {
     }
 }
 
-/// Answers empty frames only.
+/// Answers only empty frames.
 private struct FrameSink: FrameHandler {
     func received(_ frames: FrameRun, _ replies: inout FrameWriter) throws {
         for payload in frames where payload.isEmpty { try replies.write(payload) }

@@ -1,6 +1,6 @@
 internal import Lifeline
 
-/// A client of the public API.
+/// A client with the public API.
 final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
     private let takes: Taking
     private var held: [Held<Connection<Message, Message>>] = []
@@ -36,7 +36,7 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
         let begin = now()
         switch takes {
         case .batches:
-            // As many as whoever sends in batches has at once.
+            // The number of messages in a batch.
             let chunk = Array(repeating: message, count: 512)
             while !limit.isReached(since: begin, sent: outcome.messages) {
                 try await connection.send(contentsOf: chunk)
@@ -143,7 +143,7 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
             trips?.end()
             try check.received { echo == message }
             outcome.messages += 1
-            // The clock is not looked at for every message.
+            // The clock is not read for every message.
             if isSending, sent % 64 == 0 || trips != nil { isSending = !limit.isReached(since: begin, sent: sent) }
             if isSending {
                 sent += 1

@@ -1,6 +1,6 @@
 internal import Lifeline
 
-/// A server of the public API.
+/// A server with the public API.
 struct LifelineServer<Message: BenchmarkMessage> {
     let takes: Taking
     let mode: ServerMode
@@ -32,7 +32,7 @@ struct LifelineServer<Message: BenchmarkMessage> {
     }
 }
 
-/// The last part of the endpoint in words.
+/// The last part of the endpoint's description.
 func sayPort(of endpoint: Endpoint) {
     say("port \("\(endpoint)".split(separator: ":").last ?? "")")
 }

@@ -49,7 +49,7 @@ final class NIOClient: PeerClient {
     }
 }
 
-/// Sends one way or has messages echoed.
+/// Sends one way, or echoes messages.
 private final class SendingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Frames as most users of SwiftNIO would read them.
+/// Reads frames like most users of SwiftNIO.
 struct VarintFrameDecoder: ByteToMessageDecoder {
     typealias InboundOut = ByteBuffer
 
@@ -15,7 +15,7 @@ struct VarintFrameDecoder: ByteToMessageDecoder {
     }
 }
 
-/// And write them.
+/// Writes frames in the same way.
 struct VarintFrameEncoder: MessageToByteEncoder {
     typealias OutboundIn = ByteBuffer
 

@@ -11,9 +11,9 @@ func runSessionServer() async throws {
 
 /// How the server handles requests and pushes.
 enum SessionHandler: String {
-    /// By a function that may wait.
+    /// By an asynchronous function.
     case asynchronous = "Waiting"
-    /// By one that does not.
+    /// By a synchronous function.
     case synchronous = "Now"
 }
 

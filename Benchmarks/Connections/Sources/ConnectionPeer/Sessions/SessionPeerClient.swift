@@ -1,7 +1,7 @@
 internal import Lifeline
 internal import LifelineMessages
 
-/// A client with one session. It runs on the loop of the session's connection, where it does not say otherwise.
+/// A client with one session. It runs on the loop of the session's connection by default.
 protocol SessionPeerClient: PeerClient {
     var session: HeldSession { get }
 }
@@ -42,8 +42,8 @@ final class HeldSession {
 }
 
 extension Taking {
-    /// How many messages come until they end. Some are compared with the one that was sent.
-    @inline(__always)  // For the sequences of each caller a function of its own.
+    /// Counts messages until their end. Some are compared with the sent one.
+    @inline(__always)  // A separate function for the sequences of each caller.
     func count<Message: BenchmarkMessage, Messages: AsyncSequence, Batches: AsyncSequence>(
         _ messages: Messages,
         _ batches: Batches,

@@ -1,7 +1,7 @@
 internal import Lifeline
 internal import LifelineMessages
 
-/// Pushes messages to the server, and has it push messages.
+/// Pushes messages to the server, and makes it push messages.
 struct SessionPushClient: SessionPeerClient {
     let session = HeldSession()
     let handler: SessionHandler

@@ -1,8 +1,7 @@
 internal import Lifeline
 internal import LifelineMessages
 
-/// Has messages echoed by requests, each of its own task: on the threads that Swift has for tasks, or on the loop of
-/// the connection.
+/// Echoes messages by requests, each in its own task: on Swift's threads for tasks, or on the loop of the connection.
 struct SessionRequestClient: SessionPeerClient {
     let session = HeldSession()
     let handler: SessionHandler

@@ -1,5 +1,5 @@
 extension Measurements {
-    /// What Lifeline has to reach, in numbers of this run.
+    /// The goals of Lifeline, in numbers of this run.
     public var goals: [Goal] {
         frameGoals + streamGoals + requestGoals + pushGoals + sessionStreamGoals + roundTripGoals + connectionGoals
     }
@@ -39,7 +39,7 @@ extension Measurements {
         )
     }
 
-    /// The rate at which the busier side would have its core to itself all the time.
+    /// The rate if the busier side had its core for itself all the time.
     private func processorRate(_ case: String, _ workload: String, _ contender: String) -> Double? {
         processorTime(`case`, workload, contender).map { 1 / max($0.client, $0.server) }
     }
@@ -161,7 +161,7 @@ extension Measurements {
         )
     }
 
-    /// A goal for what a decoded message of a session costs both sides, over one of a plain connection.
+    /// A goal for the cost of a decoded session message for both sides, over that of a plain connection's message.
     private func costOverPlainMessages(_ case: String, _ contender: String) -> Goal {
         func cost(_ case: String, _ contender: String) -> Double? {
             processorTime(`case`, WorkloadName.chat, contender).map { $0.client + $0.server }
@@ -192,7 +192,7 @@ extension Measurements {
         func kilobytes(_ workload: String) -> Double? {
             value(.serverMemory, CaseName.idleMemory, workload, server).map { $0 / 1000 }
         }
-        // C's own growth is the kernel's, and that of what caches hold.
+        // C's growth comes from the kernel and from caches.
         func growth(_ case: String, _ contender: String) -> Double? {
             guard
                 let ours = serverCosts(of: `case`, contender).growth,
@@ -228,7 +228,7 @@ extension Measurements {
 }
 
 extension [Double] {
-    /// The last one over the least of those before.
+    /// The last cost over the lowest earlier one.
     fileprivate var growth: Double? {
         guard let last, let least = dropLast().min() else { return nil }
         return last / least

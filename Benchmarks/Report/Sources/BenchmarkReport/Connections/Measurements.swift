@@ -1,4 +1,4 @@
-/// What the trials of connections came to.
+/// The results of connection trials.
 public struct Measurements: Sendable {
     private struct Key: Hashable {
         let `case`: String
@@ -13,7 +13,7 @@ public struct Measurements: Sendable {
 
     public init() {}
 
-    /// Adds what one round came to.
+    /// Adds the result of one round.
     ///
     /// - Parameter contender: one of `ContenderName.all`.
     public mutating func add(_ samples: [Sample], case: String, contender: String) {
@@ -26,14 +26,14 @@ public struct Measurements: Sendable {
         }
     }
 
-    /// The median of all rounds; nil where nothing was measured.
+    /// The median of all rounds; nil if nothing was measured.
     func value(_ metric: Metric, _ case: String, _ workload: String, _ contender: String) -> Double? {
         values[Key(case: `case`, workload: workload, contender: contender, metric: metric)]?.median
     }
 
     /// The medians, those of one case and unit together.
     ///
-    /// - Parameter cases: which ones; nil for all.
+    /// - Parameter cases: the cases; nil for all.
     public func results(of cases: Set<String>? = nil) -> Results {
         var results = Results()
         for metric in Metric.allCases {

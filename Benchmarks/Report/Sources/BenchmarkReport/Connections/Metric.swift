@@ -1,4 +1,4 @@
-/// What is measured of connections.
+/// A quantity that is measured for connections.
 public enum Metric: String, CaseIterable, Sendable {
     case rate = "messages/s"
     case median = "µs, median"
@@ -12,7 +12,7 @@ public enum Metric: String, CaseIterable, Sendable {
     var isRate: Bool { self == .rate }
 }
 
-/// A number that a trial came to.
+/// A number of a trial's result.
 public struct Sample: Sendable {
     public let workload: String
     public let metric: Metric

@@ -1,6 +1,6 @@
 // The names that trials, results and goals share.
 
-/// What is measured of connections.
+/// The cases that are measured for connections.
 public enum CaseName {
     public static let oneWay = "one-way"
     public static let oneWayChat = "one-way-chat"
@@ -20,7 +20,7 @@ public enum CaseName {
     public static func echo(inFlight: Int) -> String { "echo-\(inFlight)" }
 }
 
-/// What is sent in a case, or on how many connections.
+/// The messages of a case, or the number of connections.
 public enum WorkloadName {
     public static let chat = "chat"
     public static let tenPerSecond = "10/s each"
@@ -33,7 +33,7 @@ public enum WorkloadName {
     public static func connections(_ count: Int) -> String { "\(count) open" }
 }
 
-/// Who is measured.
+/// The contenders.
 public enum ContenderName {
     public static let frames = "lifeline-frames"
     public static let batches = "lifeline-batches"
@@ -55,13 +55,13 @@ public enum ContenderName {
     public static let grpcStream = "grpc-stream"
     public static let grpcCalls = "grpc-calls"
 
-    /// A client and a server: the client's name, or where the server is another's, both.
+    /// A client and a server: the client's name, or both names if they differ.
     public static func pair(_ client: String, _ server: String) -> String {
         client == server ? client : "\(client) to \(server)"
     }
 
-    /// All of them, Lifeline first: in this order they are shown, and the first one that takes part in a case is what
-    /// the others are compared with.
+    /// All contenders in the order of display, Lifeline first. The first one that takes part in a case is the reference
+    /// for the others.
     public static let all = [
         batches, messages, chat, requests, requestsOnLoop, requestsSynchronous, requestsOnLoopSynchronous,
         pushes, pushesSynchronous, pushesBatches, streams, streamsBatches,
