@@ -670,7 +670,7 @@ let simulations: [Target] = [
     ),
 ]
 
-// MARK: - Tests/: the examples
+// MARK: - Tests/: the examples, and the package itself
 
 let wholes: [Target] = [
     tests(
@@ -683,6 +683,8 @@ let wholes: [Target] = [
         "Thermostat",
         .grdb
     ),
+    // It looks into programs of this package.
+    tests("PackageTests", "AutobahnPeer", "LifelineTestSupport", "SchemaRoundTrip", "TelemetryCollector"),
 ]
 
 // MARK: - Tests/: other people's programs
