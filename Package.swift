@@ -325,6 +325,40 @@ let examples: [Target] = [
     c("CClubProtos", path: "Examples/club/CClubProtos", "CLifelineMessages"),
     swift("ClubProtos", path: "Examples/club/ClubProtos", "CClubProtos", "Lifeline", "LifelineMessages"),
     swift("Club", path: "Examples/club/Club", "ClubProtos", "Lifeline", "LifelineMessages"),
+    c("CTelemetryProtos", path: "Examples/telemetry/CTelemetryProtos", "CLifelineMessages"),
+    swift(
+        "TelemetryProtos",
+        path: "Examples/telemetry/TelemetryProtos",
+        "CTelemetryProtos",
+        "Lifeline",
+        "LifelineMessages"
+    ),
+    program(
+        "TelemetryGateway",
+        path: "Examples/telemetry/gateway",
+        "Lifeline",
+        "LifelineStore",
+        "TelemetryProtos",
+        .argumentParser,
+        .grdb
+    ),
+    program(
+        "TelemetryCollector",
+        path: "Examples/telemetry/collector",
+        "Lifeline",
+        "LifelineStore",
+        "TelemetryProtos",
+        .argumentParser,
+        .grdb
+    ),
+    program(
+        "Thermostat",
+        path: "Examples/thermostat/Thermostat",
+        "Lifeline",
+        "LifelineOlderFramings",
+        .argumentParser,
+        .logging
+    ),
 ]
 
 // MARK: - Benchmarks/: what measures more than the public API
@@ -648,6 +682,23 @@ let simulations: [Target] = [
     ),
 ]
 
+// MARK: - Tests/: the examples, and the package itself
+
+let wholes: [Target] = [
+    tests(
+        "ExampleTests",
+        "LifelineClientTestSupport",
+        "LifelineOlderFramings",
+        "LifelineTestSupport",
+        "TelemetryCollector",
+        "TelemetryGateway",
+        "Thermostat",
+        .grdb
+    ),
+    // It looks into programs of this package.
+    tests("PackageTests", "AutobahnPeer", "LifelineTestSupport", "SchemaRoundTrip", "TelemetryCollector"),
+]
+
 // MARK: - Tests/: other people's programs
 
 let interop: [Target] = [
@@ -859,7 +910,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
     ],
     targets: codegen + messages + compatibility + connections + lifeline + examples + benchmarks + unitTests
-        + simulations + interop + faults + sessionCuts + kills + fleets,
+        + simulations + wholes + interop + faults + sessionCuts + kills + fleets,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )

@@ -51,7 +51,7 @@ public final class SQLiteSessionStore: SessionStore {
         lock = try FileLock(besides: path)
         try Self.makePrivate(path)
         do {
-            let database = try DatabaseQueue(path: path)
+            let database = try DatabaseQueue(path: path, configuration: Self.configuration)
             self.database = database
             writes = GroupedWrites(database)
             let isNew = try database.read { db in
@@ -68,6 +68,13 @@ public final class SQLiteSessionStore: SessionStore {
         } catch {
             throw StoreError(error, path)
         }
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        // Programs that read the file, such as `sqlite3`, lock it for a moment when they open it.
+        configuration.busyMode = .timeout(5)
+        return configuration
     }
 
     /// Closes the file. Every later use of the store fails. A client or a server must no longer use it.

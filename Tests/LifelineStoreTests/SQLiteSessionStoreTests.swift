@@ -155,6 +155,22 @@ import Testing
         }
     }
 
+    /// As `sqlite3` and other tools do for a moment.
+    @Test func itWaitsForAnotherProgramThatLocksTheFile() async throws {
+        try await withTemporaryPath("store.sqlite") { path in
+            let store = try SQLiteSessionStore(path: path, for: .server)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: path, configuration: configuration)
+            try await other.writeWithoutTransaction { try $0.beginTransaction(.exclusive) }
+            async let commit: Void = store.commit(adding(group(1)), for: nil)
+            for _ in 0..<1000 { await Task.yield() }
+            try await other.writeWithoutTransaction { try $0.commit() }
+            try await commit
+            #expect(try await store.groups(for: nil, from: 1, byteCount: 100).count == 1)
+        }
+    }
+
     @Test func oneProcessUsesItAtATime() async throws {
         try await withTemporaryPath("store.sqlite") { path in
             let store = try SQLiteSessionStore(path: path, for: .server)
