@@ -29,11 +29,11 @@ package final class Latch<Value: Sendable>: Sendable {
     /// Opens the latch. Only the first value counts; returns whether it is this one.
     @discardableResult
     package func open(with value: Value) -> Bool {
-        let opened = state.withLockedValue { state -> (waiters: [UInt64: Waiter], calls: [@Sendable (Value) -> Void])? in
+        let opened = state.withLockedValue { state -> State? in
             if state.value != nil { return nil }
             state.value = value
             defer { (state.waiters, state.calls) = ([:], []) }
-            return (state.waiters, state.calls)
+            return state
         }
         guard let opened else { return false }
         for waiter in opened.waiters.values { waiter.resume() }

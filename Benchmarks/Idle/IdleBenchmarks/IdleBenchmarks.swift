@@ -88,7 +88,8 @@ enum IdleBenchmarks {
         let quiet = Logger(label: "idle") { _ in SwiftLogNoOpLogHandler() }
         switch contender {
         case .channel, .connection:
-            try await withClient(to: endpoint, receiving: Message.self, sending: Message.self, logger: quiet) { client in
+            try await withClient(to: endpoint, receiving: Message.self, sending: Message.self, logger: quiet) {
+                client in
                 try await client.send(message)
                 for try await _ in client.messages { answered() }
             }
