@@ -133,7 +133,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     func close()
     /// Returns the number of accepted bytes that would be lost if the connection was cut; 0 when it is over.
     func undeliveredByteCount() async -> Int
-    /// Closes at once, and drops unwritten bytes. Waiting sends and the receiver's input end with `reason`.
+    /// Closes at once: writes the accepted bytes that the kernel takes without waiting, and drops the others. Waiting
+    /// sends and the receiver's input end with `reason`.
     func abort(_ reason: ConnectionError)
     /// Waits until the connection is closed, even if the task is cancelled.
     func waitUntilClosed() async -> ClosureReport

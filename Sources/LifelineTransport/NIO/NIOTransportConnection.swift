@@ -142,7 +142,11 @@ final class NIOTransportConnection: TransportConnection {
     }
 
     func abort(_ reason: ConnectionError) {
-        onLoop { $0.fail(reason, resetting: true) }
+        onLoop { handler in
+            // The last words of a session may still wait until the loop's tasks have run.
+            handler.flush()
+            handler.fail(reason, resetting: true)
+        }
     }
 
     func waitUntilClosed() async -> ClosureReport {
