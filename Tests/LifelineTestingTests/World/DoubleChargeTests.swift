@@ -37,11 +37,13 @@ private typealias Receipt = Google_Protobuf_Empty
                     for number in 1...20 as ClosedRange<Int64> {
                         try await Task.sleep(for: .seconds(1))
                         let order = Order.with { $0.value = number }
-                        do {
-                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self, timeout: nil)
-                        } catch let error as SessionError where error.code == .sessionLost {
-                            // The bug: the bank was killed, and may have charged it.
-                            _ = try await session.call("Bank/Charge", order, returning: Receipt.self, timeout: nil)
+                        var receipt: Receipt?
+                        while receipt == nil {
+                            do {
+                                receipt = try await session.call("Bank/Charge", order, timeout: nil)
+                            } catch let error as SessionError where error.code == .sessionLost {
+                                // The bug: the bank was killed, and may have charged it.
+                            }
                         }
                     }
                 }
