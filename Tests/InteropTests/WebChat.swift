@@ -14,16 +14,7 @@ enum WebChat {
 
     /// Serves the page's files while `body` runs, with the page's origin.
     static func servePage(_ body: (_ origin: String) async throws -> Void) async throws {
-        let folder = Checkout.folder.appending(path: "Examples/web-chat/page").path
-        let program = BackgroundProgram(
-            command: [
-                "python3", "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder,
-            ],
-            readsStandardError: true
-        )
-        try await program.run(announcing: "Serving HTTP on 127.0.0.1 port ") { line in
-            try await body("http://127.0.0.1:\(line.prefix { $0.isNumber })")
-        }
+        try await FileServer.serve(Checkout.folder.appending(path: "Examples/web-chat/page"), body)
     }
 
     /// Runs the room's server while `body` runs.
