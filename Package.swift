@@ -654,9 +654,20 @@ let simulations: [Target] = [
         "SampleServices",
         .nioConcurrencyHelpers
     ),
+    swift(
+        "ClubStories",
+        path: "Tests/ClubStories",
+        "Club",
+        "ClubProtos",
+        "Lifeline",
+        "LifelineClientTestSupport",
+        "LifelineTesting",
+        .logging
+    ),
     program(
         "ScenarioSoak",
         path: "Tests/ScenarioSoak",
+        "ClubStories",
         "LifelineScenarios",
         "LifelineTesting",
         .nioConcurrencyHelpers
@@ -673,12 +684,8 @@ let simulations: [Target] = [
     ),
     tests(
         "ClubTests",
-        "Club",
-        "ClubProtos",
-        "Lifeline",
-        "LifelineClientTestSupport",
-        "LifelineTesting",
-        .logging
+        "ClubStories",
+        "LifelineTesting"
     ),
 ]
 

@@ -81,6 +81,11 @@ void lifeline_set_world(const struct lifeline_world *new_world) {
     world = new_world;
 }
 
+// From libswift_Concurrency. The executor is two words; both null mean the global executor.
+extern SWIFT_CALL void swift_job_run(struct job *, void *executor, uintptr_t implementation);
+
+void lifeline_run_job(void *job) { swift_job_run(job, NULL, 0); }
+
 void *lifeline_world_context(void) { return world ? world->context : NULL; }
 
 // A task that sleeps asks libdispatch to wake it up.

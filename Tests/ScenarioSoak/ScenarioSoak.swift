@@ -18,6 +18,10 @@ enum ScenarioSoak {
         case ("--presence-scenarios", let count?): exit(await PresenceSoak.runAll(count, progress: progress) ? 0 : 1)
         case ("--presence-scenario", let seed?): exit(PresenceSoak.replay(seed) ? 0 : 1)
         case ("--fleet-scenarios", let count?): exit(await FleetSoak.runAll(count) ? 0 : 1)
+        case ("--club-scenarios", let count?): exit(await ClubSoak.runAll(count, progress: progress) ? 0 : 1)
+        case ("--club-replays", let count?): exit(await ClubSoak.replay(count) ? 0 : 1)
+        case ("--club-bugs", _): exit(await ClubSoak.findBugs() ? 0 : 1)
+        case ("--club-over-loopback", _): exit(await ClubSoak.playOverLoopback() ? 0 : 1)
         case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
         case ("--hour", _): exit(runHour() ? 0 : 1)
         default:
@@ -25,7 +29,8 @@ enum ScenarioSoak {
                 "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
                 "--session-scenario SEED | --durable-scenarios COUNT | --durable-scenario SEED |",
                 "--group-scenarios COUNT | --group-scenario SEED | --presence-scenarios COUNT |",
-                "--presence-scenario SEED | --fleet-scenarios COUNT | --session-cuts | --hour"
+                "--presence-scenario SEED | --fleet-scenarios COUNT | --club-scenarios COUNT |",
+                "--club-replays COUNT | --club-bugs | --club-over-loopback | --session-cuts | --hour"
             )
             exit(64)
         }
@@ -108,14 +113,14 @@ enum ScenarioSoak {
         return fastest <= hourLimit && hour.isPlausible
     }
 
-    private static var processorTime: Duration {
+    static var processorTime: Duration {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
     /// Shows one line that changes, on a terminal only.
-    private static func progress(_ text: String) {
+    @Sendable private static func progress(_ text: String) {
         guard isatty(2) == 1 else { return }
         let line = "\r\u{1B}[K\(text)"
         _ = line.utf8.withContiguousStorageIfAvailable { write(2, $0.baseAddress, $0.count) }

@@ -1,5 +1,5 @@
 public import ClubProtos
-internal import Lifeline
+public import Lifeline
 
 /// What the club keeps, and each change that may happen to it. A change either happens whole, or throws a
 /// `SessionStatus` and changes nothing.
@@ -24,8 +24,9 @@ public struct ClubTables: Sendable {
 
     public var rooms: [String: Room]
     public var accounts: [String: Account]
-    /// By the keys of their transfers.
-    public var receipts: [String: Example_Club_V1_Receipt] = [:]
+    /// By the keys of their transfers. Refusals are remembered as well: a request that comes again later, when the account
+    /// has more, must not happen after its member has been told that it has not.
+    public var outcomes: [String: Result<Example_Club_V1_Receipt, SessionStatus>] = [:]
 
     public init(rooms: [String], accounts: [String: Int64]) {
         self.rooms = Dictionary(uniqueKeysWithValues: rooms.map { ($0, Room()) })
@@ -79,21 +80,34 @@ public struct ClubTables: Sendable {
         return Array(entries.dropFirst(Int(clamping: number)).prefix(limit))
     }
 
-    /// Moves money, unless the transfer has happened.
-    public mutating func transfer(_ request: Example_Club_V1_TransferRequest) throws -> Example_Club_V1_Receipt {
+    /// Moves money, unless the transfer has happened or was refused.
+    ///
+    /// - Returns: the receipt, or `failedPrecondition` where the account has too little.
+    public mutating func transfer(
+        _ request: Example_Club_V1_TransferRequest
+    ) throws -> Result<Example_Club_V1_Receipt, SessionStatus> {
         guard 1...64 ~= request.key.utf8.count, request.memo.utf8.count <= 200, request.amount > 0 else {
             throw SessionStatus(.invalidArgument, "A transfer has a key of 1 to 64 bytes, and an amount above 0.")
         }
-        if let receipt = receipts[request.key] { return receipt }
-        guard request.from != request.to, try account(request.from).balance >= request.amount else {
-            throw SessionStatus(.failedPrecondition, "The account has not that much, or is the one that is paid.")
-        }
+        if let outcome = outcomes[request.key] { return outcome }
+        let payer = try account(request.from)
         _ = try account(request.to)
+        let outcome: Result<Example_Club_V1_Receipt, SessionStatus>
+        if request.from != request.to, payer.balance >= request.amount {
+            outcome = .success(move(request))
+        } else {
+            outcome = .failure(
+                SessionStatus(.failedPrecondition, "The account has not that much, or is the one that is paid.")
+            )
+        }
+        outcomes[request.key] = outcome
+        return outcome
+    }
+
+    private mutating func move(_ request: Example_Club_V1_TransferRequest) -> Example_Club_V1_Receipt {
         add(-request.amount, to: request.from, other: request.to, request.memo)
         add(request.amount, to: request.to, other: request.from, request.memo)
-        let receipt = Example_Club_V1_Receipt.with { $0.number = UInt64(accounts[request.from]?.entries.count ?? 0) }
-        receipts[request.key] = receipt
-        return receipt
+        return .with { $0.number = UInt64(accounts[request.from]?.entries.count ?? 0) }
     }
 
     /// Adds an entry to an account, if there is one.

@@ -5,16 +5,16 @@ public import Lifeline
 public struct Ledger: Example_Club_V1_LedgerHandler {
     private static let pageSize = 16
 
-    private let database: ClubDatabase
+    private let database: any ClubDatabase
     private let bells = Bells()
 
-    public init(_ database: ClubDatabase) { self.database = database }
+    public init(_ database: any ClubDatabase) { self.database = database }
 
     public func transfer(
         _ request: Example_Club_V1_TransferRequest,
         context: SessionContext
     ) async throws -> Example_Club_V1_Receipt {
-        let receipt = try await database.transaction { try $0.transfer(request) }
+        let receipt = try await database.transaction { try $0.transfer(request) }.get()
         bells.ring(request.from)
         bells.ring(request.to)
         return receipt

@@ -14,11 +14,11 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
         var waitingCount = 0
     }
 
-    private let database: ClubDatabase
+    private let database: any ClubDatabase
     private let bells = Bells()
     private let state = Mutex(State())
 
-    public init(_ database: ClubDatabase) { self.database = database }
+    public init(_ database: any ClubDatabase) { self.database = database }
 
     /// How many memberships there are, in all rooms.
     public var memberCount: Int { state.withLock { $0.members.values.reduce(0) { $0 + $1.count } } }
@@ -107,11 +107,19 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
 
     /// The next messages; nil where there are none, or the task is cancelled.
     private func page(of room: String, after number: UInt64) async -> [Example_Club_V1_Message]? {
-        let page = try? await database.transaction {
-            try $0.messages(in: room, after: number, limit: Rooms.pageSize)
+        while !Task.isCancelled {
+            do {
+                let page = try await database.transaction {
+                    try $0.messages(in: room, after: number, limit: Rooms.pageSize)
+                }
+                if page.isEmpty || Task.isCancelled { return nil }
+                state.withLock { $0.waitingCount += page.count }
+                return page
+            } catch {
+                // Nobody may ring for what is there already.
+                try? await Task.sleep(for: .milliseconds(200))
+            }
         }
-        guard let page, !page.isEmpty, !Task.isCancelled else { return nil }
-        state.withLock { $0.waitingCount += page.count }
-        return page
+        return nil
     }
 }

@@ -33,6 +33,9 @@ struct lifeline_world {
 /// Has this thread run a world; with a null pointer, none any more.
 void lifeline_set_world(const struct lifeline_world *world);
 
+/// Runs a job that was enqueued without an executor, as the global executor does.
+void lifeline_run_job(void *job);
+
 /// The `context` of the world that this thread runs; null where it runs none.
 void *lifeline_world_context(void);
 

@@ -15,6 +15,15 @@ public struct Faults: Sendable, Hashable {
     public var addressChanges: Duration?
     /// Between two jumps of the date, by up to an hour either way. No other clock is moved.
     public var dateJumps: Duration?
+    /// Between two times at which a disk becomes slow, for up to 5 s: a commit takes up to a second more. This and the
+    /// next two affect only hosts with a database.
+    public var slowDisks: Duration?
+    /// Between two times at which a disk becomes full, for up to 5 s: commits throw `StoreError` with the code `full`, and
+    /// nothing changes.
+    public var fullDisks: Duration?
+    /// Between two commits that throw `StoreError` with the code `failed`. Half of them happen nevertheless, which the
+    /// program cannot know.
+    public var failedCommits: Duration?
     /// How long everything takes to pass the link of a host: of each host's `machine.conditions`, which may be set
     /// afterwards. Default: 10 ms.
     public var latency = Duration.milliseconds(10)
@@ -24,7 +33,8 @@ public struct Faults: Sendable, Hashable {
     /// No faults.
     public init() {}
 
-    /// A bad day: something happens about once a second, of any of these kinds.
+    /// A bad day: about once a second, a fault of any of these kinds happens, except those of disks. For disks that fail
+    /// as well, set `slowDisks`, `fullDisks` and `failedCommits`.
     public static var harsh: Faults {
         var faults = Faults()
         faults.cuts = .seconds(2)
@@ -49,7 +59,7 @@ struct Fault: Sendable {
 /// others' times.
 final class FaultPlan {
     private enum Kind: Int, CaseIterable {
-        case cut, outage, pause, kill, addressChange, dateJump
+        case cut, outage, pause, kill, addressChange, dateJump, slowDisk, fullDisk, failedCommit
     }
 
     private let seed: UInt64
@@ -81,6 +91,7 @@ final class FaultPlan {
         end()
         for host in world.hosts {
             (host.machine.conditions.latency, host.machine.conditions.jitter) = (faults.latency, faults.jitter)
+            host.disk.nextFailure = nil
         }
         schedule(.cut, every: faults.cuts, in: world)
         schedule(.outage, every: faults.outages, in: world)
@@ -88,6 +99,9 @@ final class FaultPlan {
         schedule(.kill, every: faults.kills, in: world)
         schedule(.addressChange, every: faults.addressChanges, in: world)
         schedule(.dateJump, every: faults.dateJumps, in: world)
+        schedule(.slowDisk, every: faults.slowDisks, in: world)
+        schedule(.fullDisk, every: faults.fullDisks, in: world)
+        schedule(.failedCommit, every: faults.failedCommits, in: world)
     }
 
     private func schedule(_ kind: Kind, every mean: Duration?, in world: World) {
@@ -147,6 +161,19 @@ final class FaultPlan {
             let step = Duration.seconds(Int64(amount * 7_200) - 3_600)
             report("the date jumps by \(step)")
             world.moveDate(by: step)
+        case .slowDisk:
+            guard let host = choose(world.hosts.filter(\.hasDatabase)) else { return }
+            report("the disk of \(host.name) is slow for \(upTo5s)")
+            host.disk.slowUntil = world.simulation.now + upTo5s
+        case .fullDisk:
+            guard let host = choose(world.hosts.filter(\.hasDatabase)) else { return }
+            report("the disk of \(host.name) is full for \(upTo5s)")
+            host.disk.fullUntil = world.simulation.now + upTo5s
+        case .failedCommit:
+            guard let host = choose(world.hosts.filter(\.hasDatabase)) else { return }
+            let isCommitted = choice >> 32 & 1 == 0
+            report("the next commit on \(host.name) fails\(isCommitted ? ", and happens nevertheless" : "")")
+            host.disk.nextFailure = isCommitted ? .afterCommit : .beforeCommit
         }
     }
 }

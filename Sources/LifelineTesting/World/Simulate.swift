@@ -86,6 +86,8 @@ public struct SimulationFailure: Error, CustomStringConvertible {
     public let seed: UInt64
     /// The reason why the story failed.
     public let failure: WorldFailure
+    /// The faults of the shortest story that fails, in words.
+    public let faults: [String]
     /// The trace of the shortest story that fails, a line for each event.
     public let trace: [String]
     /// The path of a page that shows it; nil where it could not be written.

@@ -2,24 +2,31 @@ internal import Foundation
 internal import LifelineCore
 
 /// Plays stories, each on a thread of its own.
-struct StoryRunner: Sendable {
-    let limits: SimulationLimits
+package struct StoryRunner: Sendable {
+    private let limits: SimulationLimits
     /// Where the pages of stories that fail are written.
     var pages = StoryPage.folder()
-    let story: @Sendable (World) async throws -> Void
+    private let story: @Sendable (World) async throws -> Void
+
+    package init(
+        limits: SimulationLimits = SimulationLimits(),
+        story: @escaping @Sendable (World) async throws -> Void
+    ) {
+        (self.limits, self.story) = (limits, story)
+    }
 
     /// How a story went.
-    struct Played: Sendable {
-        let failure: WorldFailure?
+    package struct Played: Sendable {
+        package let failure: WorldFailure?
         let faults: [Fault]
         /// The names of the hosts.
         let hosts: [String]
         let notes: [Note]
-        var trace: [String] { notes.map(\.line) }
+        package var trace: [String] { notes.map(\.line) }
     }
 
     /// - Parameter faults: the numbers of those that happen; nil: all.
-    func play(_ seed: UInt64, _ faults: Set<Int>?, isTracing: Bool) async -> Played {
+    package func play(_ seed: UInt64, _ faults: Set<Int>?, isTracing: Bool) async -> Played {
         let world = World(seed: seed, limits: limits, keptFaults: faults, isTracing: isTracing)
         world.begin(story)
         return await withCheckedContinuation { continuation in
@@ -57,7 +64,9 @@ struct StoryRunner: Sendable {
     }
 
     /// Looks for a shorter story that fails, and says what there is to know.
-    func report(_ failure: WorldFailure, _ seed: UInt64, _ faults: Set<Int>?, name: String) async -> SimulationFailure {
+    package func report(_ failure: WorldFailure, _ seed: UInt64, _ faults: Set<Int>?, name: String) async
+        -> SimulationFailure
+    {
         let first = await play(seed, faults, isTracing: true)
         let second = await play(seed, faults, isTracing: true)
         let isSame = first.trace == second.trace && first.failure == failure
@@ -74,7 +83,8 @@ struct StoryRunner: Sendable {
         if let numbers {
             lines[1] += numbers.isEmpty ? " It needs no faults." : " It needs these faults, of \(first.faults.count):"
         }
-        lines += shortest.faults.map { "  \($0.number), after \($0.time): \($0.text)" }
+        let needed = shortest.faults.map { "\($0.number), after \($0.time): \($0.text)" }
+        lines += needed.map { "  \($0)" }
         let variable = numbers.map { " LIFELINE_FAULTS=\($0.isEmpty ? "none" : $0)" } ?? ""
         let isPlainWord = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
         // In quotes where a shell would not take it for one word, such as a name of several words.
@@ -114,6 +124,7 @@ struct StoryRunner: Sendable {
         return SimulationFailure(
             seed: seed,
             failure: shortest.failure ?? failure,
+            faults: needed,
             trace: shortest.trace,
             page: path,
             description: lines.joined(separator: "\n")
@@ -132,7 +143,8 @@ struct StoryRunner: Sendable {
                 var candidate = kept
                 candidate.removeSubrange(start..<min(start + size, kept.count))
                 attempts += 1
-                if await play(seed, Set(candidate), isTracing: false).failure?.kind == played.failure?.kind {
+                let other = await play(seed, Set(candidate), isTracing: false).failure
+                if let other, let failure = played.failure, other.isLike(failure) {
                     kept = candidate
                 } else {
                     start += size

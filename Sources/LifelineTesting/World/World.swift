@@ -30,8 +30,6 @@ public final class World: @unchecked Sendable {
     let plan: FaultPlan
     private let limits: SimulationLimits
     private let clock = WorldClock()
-    /// Runs jobs that have no executor of their own.
-    private var looseExecutor: WorldExecutor?
     private var conditions: [(text: String, holds: () -> Bool)] = []
     /// The process that runs now; nil: none, or the story itself.
     private(set) var current: WorldProcess?
@@ -50,7 +48,6 @@ public final class World: @unchecked Sendable {
         simulation.isTracing = isTracing
         network = SimulatedNetwork(simulation: simulation)
         plan = FaultPlan(seed: seed, kept: keptFaults)
-        looseExecutor = WorldExecutor(world: self, process: nil)
     }
 
     // MARK: For stories
@@ -148,7 +145,7 @@ public final class World: @unchecked Sendable {
         outside.withLock { $0 = ([], true) }
         for host in hosts { host.dismantle() }
         simulation.cancelAllEvents()
-        (looseExecutor, conditions) = (nil, [])
+        conditions = []
         clock.leave()
         return result
     }
@@ -217,10 +214,12 @@ public final class World: @unchecked Sendable {
     /// - Parameter executor: nil: it has none, and belongs to the process that runs now.
     func schedule(_ job: UnownedJob, on executor: WorldExecutor?) {
         let delay = simulation.random.duration(upTo: .microseconds(20))
-        let process = executor == nil ? current : executor?.process
-        guard let executor = executor ?? looseExecutor else { return }
-        schedule(at: simulation.now + delay, as: process) {
-            job.runSynchronously(on: executor.asUnownedTaskExecutor())
+        schedule(at: simulation.now + delay, as: executor == nil ? current : executor?.process) {
+            if let executor {
+                job.runSynchronously(on: executor.asUnownedTaskExecutor())
+            } else {
+                WorldClock.run(job)
+            }
         }
     }
 
@@ -286,6 +285,15 @@ public struct WorldFailure: Error, Hashable, CustomStringConvertible {
     public init(_ description: String) { self.init(description, .expectation) }
 
     init(_ description: String, _ kind: Kind) { (self.description, self.kind) = (description, kind) }
+
+    /// Whether another story fails in the same way: with the same words. The numbers may differ.
+    func isLike(_ other: WorldFailure) -> Bool { kind == other.kind && words == other.words }
+
+    private var words: [Substring] {
+        description.split { $0.isWhitespace }.filter { word in
+            word.contains(where: \.isLetter) && !word.contains(where: \.isNumber)
+        }
+    }
 }
 
 /// How long stories may take.

@@ -16,6 +16,13 @@ struct WorldClock {
     /// The world that this thread runs.
     static var context: UnsafeMutableRawPointer? { lifeline_world_context() }
 
+    /// Runs a job that has no executor of its own, as the global executor would.
+    ///
+    /// A task without an executor switches to the global one at calls of asynchronous functions. If it ran elsewhere, each
+    /// such switch would enqueue it again. Debug builds have more such switches than release builds, so a story would be
+    /// another one there.
+    static func run(_ job: UnownedJob) { lifeline_run_job(unsafeBitCast(job, to: UnsafeMutableRawPointer.self)) }
+
     /// On the thread that is to run the world.
     func enter(_ owner: World) {
         world.pointee = lifeline_world(

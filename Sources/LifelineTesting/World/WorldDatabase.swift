@@ -9,12 +9,18 @@ internal import LifelineMessages
 /// (`SessionServerConfiguration.store`, `SessionClientConfiguration.store`), for durable messages, and can mark one as
 /// processed in a transaction of the program's own.
 ///
+/// With the disk faults of `Faults`, a commit takes long or throws `StoreError`. After `full`, nothing has changed. After
+/// `failed`, the change may have happened or not, as when the connection to a real database is lost. A correct program
+/// looks it up, or makes only changes that are safe to repeat.
+///
 /// Unchecked, as all that belongs to a world: only the world's thread uses it.
 public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Sendable {
     private let host: WorldHost
     private let sessions: SimulatedSessionStore
     /// The content as it was committed last.
     public private(set) var content: Content
+    /// How many transactions were committed.
+    public private(set) var transactionCount = 0
     /// How long a commit takes at most. Default: 5 ms.
     public var longestCommit = Duration.milliseconds(5)
     /// Makes the change that is being committed.
@@ -32,6 +38,10 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         (self.content, self.host) = (content, host)
         sessions = SimulatedSessionStore(id: .random())
         sessions.duration = { [weak self] in self?.commitTime() ?? .zero }
+        sessions.failure = { [weak host] work in
+            guard case .commit = work else { return nil }
+            return host?.takeDiskFailure()?.error.code
+        }
     }
 
     /// Changes the content, after the transactions that were begun before. Returns when the change is on the disk.
@@ -40,8 +50,8 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     ///   - message: is marked as processed with the change: `SessionContext.durableMessage`. The handler of a call
     ///     returns the reply from the transaction, and then from itself.
     ///   - body: nothing is changed where it throws.
-    /// - Throws: what `body` throws; `SessionError` when the reply cannot be encoded; `CancellationError` when the task
-    ///   was cancelled before.
+    /// - Throws: what `body` throws; `StoreError` when the disk fails; `SessionError` when the reply cannot be encoded;
+    ///   `CancellationError` when the task was cancelled before.
     public func transaction<Value: Sendable>(
         marking message: SessionDurableMessage? = nil,
         _ body: @Sendable (inout Content) throws -> Value
@@ -58,11 +68,14 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         let result = changed
         commit = { [unowned self] in
             content = result
+            transactionCount += 1
             if let message { sessions.mark(message.number, of: message.sender, reply: reply) }
         }
         await wait(commitTime())
         guard generation == self.generation else { throw CancellationError() }
-        commit.take()?()
+        let (finish, failure) = (commit.take(), host.takeDiskFailure())
+        if failure == nil || failure == .afterCommit { finish?() }
+        if let failure { throw failure.error }
         message?.wasMarked()
         return value
     }
@@ -78,7 +91,10 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         if isBusy { waiters.removeFirst().resume() }
     }
 
-    private func commitTime() -> Duration { host.simulation.random.duration(upTo: longestCommit) }
+    private func commitTime() -> Duration {
+        let now = host.simulation.now
+        return host.simulation.random.duration(upTo: host.disk.longestCommit(longestCommit, at: now))
+    }
 
     /// Waits, whether or not the task is cancelled: a disk does not stop.
     private func wait(_ time: Duration) async {
@@ -91,7 +107,8 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     /// The process of the host was killed.
     func processWasKilled() {
         generation += 1
-        if Bool.random(using: &host.simulation.random) { commit?() }
+        let isWritten = Bool.random(using: &host.simulation.random)
+        if isWritten, !host.disk.isFull(at: host.simulation.now) { commit?() }
         commit = nil
         _ = sessions.killed { Bool.random(using: &host.simulation.random) }
         // Their tasks belong to the killed process, and end with the story.

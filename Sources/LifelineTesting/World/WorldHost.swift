@@ -1,3 +1,4 @@
+internal import Lifeline
 internal import LifelineCore
 internal import NIOCore
 
@@ -13,6 +14,8 @@ public final class WorldHost: @unchecked Sendable {
     /// The last one is the one that runs.
     private(set) var processes: [WorldProcess] = []
     private var disks: [any WorldDisk] = []
+    /// The disk of all its databases.
+    var disk = DiskCondition()
     /// The program that is started again after the process was killed.
     private var service: (@Sendable () async throws -> Void)?
 
@@ -70,6 +73,15 @@ public final class WorldHost: @unchecked Sendable {
 
     /// Whether there is something to be started again after a kill.
     var isService: Bool { service != nil }
+
+    var hasDatabase: Bool { !disks.isEmpty }
+
+    /// How a commit on its disk fails now; nil if it succeeds. A fault of one commit is used up.
+    func takeDiskFailure() -> DiskCondition.Failure? {
+        guard let failure = disk.takeFailure(at: simulation.now) else { return nil }
+        machine.note(.text("a commit fails: \(failure.error.code)"))
+        return failure
+    }
 
     /// The story has ended: its programs are to end as well.
     func finish() {

@@ -35,7 +35,8 @@ import Testing
         pages: URL? = nil,
         _ story: @escaping @Sendable (World) async throws -> Void
     ) async throws -> SimulationFailure {
-        let runner = StoryRunner(limits: SimulationLimits(), pages: pages ?? folder, story: story)
+        var runner = StoryRunner(story: story)
+        runner.pages = pages ?? folder
         let failure = try #require(await runner.play(seed, nil, isTracing: false).failure)
         return await runner.report(failure, seed, nil, name: name)
     }

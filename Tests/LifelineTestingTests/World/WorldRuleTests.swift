@@ -31,7 +31,7 @@ import Testing
         faults: Set<Int>? = nil,
         _ story: @escaping @Sendable (World) async throws -> Void
     ) async -> StoryRunner.Played {
-        await StoryRunner(limits: SimulationLimits(), story: story).play(seed, faults, isTracing: true)
+        await StoryRunner(story: story).play(seed, faults, isTracing: true)
     }
 
     @Test func theSameSeedIsTheSameStory() async {
@@ -41,7 +41,7 @@ import Testing
         #expect(await play(8, Self.restless).trace != first.trace)
     }
 
-    /// Of one build: it is written down here.
+    /// In debug builds and in others: it is written down here.
     @Test func theSameSeedIsTheSameStoryInEveryProcess() async {
         let trace = await play(1, Self.restless).trace
         #expect(trace.dropLast().last == "0.000120076 s story: 1903901108509775656")
@@ -210,6 +210,34 @@ import Testing
                     + "swift test --filter story"
             )
         )
+    }
+
+    /// A story with fewer faults may fail in another way, which says nothing of this one.
+    @Test func aShrunkStoryFailsInTheSameWay() async {
+        let error = await #expect(throws: SimulationFailure.self) {
+            try await simulate(seeds: 1...1, name: "story()") { world in
+                let starts = NIOLockedValueBox(0)
+                world.host("a").serve {
+                    starts.withLockedValue { $0 += 1 }
+                    try await Task.sleep(for: .seconds(10_000))
+                }
+                world.faults = .harsh
+                try await Task.sleep(for: .seconds(100))
+                let count = starts.withLockedValue { $0 }
+                try world.expect(count < 3, "it was started too often: \(count) times, not \(Array(1..<count))")
+                try world.expect(count > 10, "it was started too seldom: \(count) times")
+            }
+        }
+        #expect(error?.failure.description == "it was started too often: 3 times, not [1, 2]")
+        #expect(error?.faults.count == 2)
+    }
+
+    @Test func failuresAreAlikeInTheirWords() {
+        let failure = WorldFailure("the transfer ada/8 has happened 2 times: [8, 8]")
+        #expect(WorldFailure("the transfer ben/14 has happened 0 times: []").isLike(failure))
+        #expect(!WorldFailure("the refund ada/8 has happened 2 times: [8, 8]").isLike(failure))
+        #expect(!WorldFailure("the transfer ada/8 has happened 2 times: [8, 8]", .stuck).isLike(failure))
+        #expect(!WorldFailure("").isLike(failure))
     }
 
     @Test func hostsThatAreNotThereAreNotFound() async {

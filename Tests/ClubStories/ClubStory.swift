@@ -1,15 +1,21 @@
-import Club
-import ClubProtos
-import Lifeline
-import LifelineTesting
-import Logging
+internal import Club
+internal import ClubProtos
+internal import Lifeline
+package import LifelineTesting
+internal import Logging
 
 /// A story of the club: three members talk and pay each other on a bad day, and a visitor comes and goes.
-func playClub(_ cast: Cast, in world: World) async throws {
-    let book = Book(maximumLatency: .milliseconds(20)) { [weak world] in world?.fail($0) }
+package func playClub(_ cast: Cast, in world: World) async throws {
+    let database = world.host("club").database(Book.tables)
+    database.longestCommit = .milliseconds(20)
+    let book = Book {
+        (database.content, database.transactionCount)
+    } complain: { [weak world] in
+        world?.fail($0)
+    }
     let endpoint = try Endpoint("tcp://club:7000")
     world.host("club").serve {
-        let staff = Staff(book.database)
+        let staff = Staff(SimulatedClubDatabase(database: database))
         book.staff = staff
         var configuration = SessionServerConfiguration()
         configuration.limits.maximumKeptByteCount = 4_096
@@ -39,7 +45,13 @@ func playClub(_ cast: Cast, in world: World) async throws {
     world.always("at most a page of messages waits for each member") { book.isBounded(cast) }
 
     // Every fourth day is a good one. On the others, a kill frees what hangs, and nobody notices.
-    if world.seed % 4 != 0 { world.faults = .harsh }
+    if world.seed % 4 != 0 {
+        // snippet.failing-disks
+        var faults = Faults.harsh
+        (faults.slowDisks, faults.fullDisks, faults.failedCommits) = (.seconds(10), .seconds(20), .seconds(3))
+        world.faults = faults
+        // snippet.end
+    }
     try await book.wait("all members have done what they wanted to", within: .seconds(200)) {
         phones.allSatisfy(\.hasFinished)
     }
@@ -51,6 +63,15 @@ func playClub(_ cast: Cast, in world: World) async throws {
     book.isOver = true
     try await book.wait("all sessions and handlers end, and with them the server", within: .seconds(150)) {
         book.hasServerEnded
+    }
+}
+
+/// The club's database on the disk of its host.
+private struct SimulatedClubDatabase: ClubDatabase {
+    let database: WorldDatabase<ClubTables>
+
+    func run<Result: Sendable>(_ body: @Sendable (inout ClubTables) throws -> Result) async throws -> Result {
+        try await database.transaction(body)
     }
 }
 

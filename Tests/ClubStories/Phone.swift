@@ -1,11 +1,11 @@
-import Club
-import ClubProtos
-import Lifeline
-import Logging
-import Synchronization
+internal import Club
+internal import ClubProtos
+package import Lifeline
+package import Logging
+internal import Synchronization
 
 /// A member's phone: what its storage has outlives the program on it, which may be killed and started again.
-final class Phone: Sendable {
+package final class Phone: Sendable {
     struct Storage {
         /// How many steps of the plan are done.
         var stepCount = 0
@@ -43,11 +43,14 @@ final class Phone: Sendable {
     var hasFinished: Bool { storage.stepCount == Phone.stepCount }
 
     /// Does what is left of the plan, and goes on hearing until the story is over.
-    func run(at endpoint: Endpoint, logger: Logger) async throws {
+    package func run(at endpoint: Endpoint, logger: Logger) async throws {
         var configuration = SessionClientConfiguration()
         configuration.name = name
         configuration.client.backoff.maximumAttempts = nil
         configuration.client.backoff.cap = .seconds(2)
+        // Each silent cut costs 20 s until it is noticed, instead of a minute: a story has many.
+        (configuration.client.connection.heartbeat.interval, configuration.client.connection.heartbeat.timeout) =
+            (.seconds(5), .seconds(5))
         try await withSessionClient(to: endpoint, configuration: configuration, logger: logger) { session in
             let club = ClubClient(session, patience: .seconds(3))
             try await withThrowingTaskGroup { group in

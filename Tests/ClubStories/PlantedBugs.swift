@@ -1,17 +1,17 @@
-import Club
-import ClubProtos
-import Foundation
-import Lifeline
-import Synchronization
+internal import Club
+internal import ClubProtos
+internal import Foundation
+internal import Lifeline
+internal import Synchronization
 
 /// A mistake that applications make, planted into the club by a change of its cast.
-struct PlantedBug: Sendable {
-    let name: String
+package struct PlantedBug: Sendable {
+    package let name: String
     let plant: @Sendable (inout Cast) -> Void
 
     init(_ name: String, _ plant: @escaping @Sendable (inout Cast) -> Void) { (self.name, self.plant) = (name, plant) }
 
-    var cast: Cast {
+    package var cast: Cast {
         var cast = Cast()
         plant(&cast)
         return cast
@@ -26,12 +26,12 @@ extension PlantedBug {
             // Notes the key first, and does the work then.
             cast.transfer = { staff, request, context in
                 let isNew = try await staff.database.transaction {
-                    $0.receipts.updateValue(.init(), forKey: request.key) == nil
+                    $0.outcomes.updateValue(.success(.init()), forKey: request.key) == nil
                 }
                 guard isNew else { return .init() }
                 _ = try await staff.database.transaction { tables in
-                    tables.receipts[request.key] = nil
-                    return try tables.transfer(request)
+                    tables.outcomes[request.key] = nil
+                    return try tables.transfer(request).get()
                 }
                 return try await staff.ledger.transfer(request, context: context)
             }
@@ -51,7 +51,7 @@ extension PlantedBug {
                 _ = try await staff.database.transaction { tables in
                     let before = tables.accounts[request.to]
                     defer { tables.accounts[request.to] = before }
-                    return try tables.transfer(request)
+                    return try tables.transfer(request).get()
                 }
                 try await staff.database.transaction {
                     $0.add(request.amount, to: request.to, other: request.from, request.memo)
@@ -62,21 +62,23 @@ extension PlantedBug {
         PlantedBug("a read, a change and a write with an await between") { cast in
             cast.transfer = { staff, request, context in
                 var copy = try await staff.database.transaction { $0 }
-                let receipt = try copy.transfer(request)
+                let receipt = try copy.transfer(request).get()
                 let (from, to) = (copy.accounts[request.from], copy.accounts[request.to])
                 try await staff.database.transaction { tables in
                     (tables.accounts[request.from], tables.accounts[request.to]) = (from, to)
-                    tables.receipts[request.key] = receipt
+                    tables.outcomes[request.key] = .success(receipt)
                 }
                 return try await staff.ledger.transfer(request, context: context)
             }
         },
         PlantedBug("a timeout taken for a failure") { cast in
             cast.pay = { club, request in
-                do {
-                    return try await club.ledger.transfer(request, timeout: club.patience)
-                } catch let error as SessionError where error.code == .timedOut {
-                    throw SessionError(code: .status, message: "", status: SessionStatus(.failedPrecondition))
+                try await untilAnswered {
+                    do {
+                        return try await club.ledger.transfer(request, timeout: club.patience)
+                    } catch let error as SessionError where error.code == .timedOut {
+                        throw SessionError(code: .status, message: "", status: SessionStatus(.failedPrecondition))
+                    }
                 }
             }
         },
@@ -90,8 +92,8 @@ extension PlantedBug {
         },
         PlantedBug("a reply before the write is durable") { cast in
             cast.transfer = { staff, request, context in
-                var copy = staff.database.tables
-                let receipt = try copy.transfer(request)
+                var copy = try await staff.database.transaction { $0 }
+                let receipt = try copy.transfer(request).get()
                 Task {
                     // Several are written together.
                     try await Task.sleep(for: .milliseconds(200))
@@ -148,9 +150,12 @@ extension PlantedBug {
                 var last = request.after
                 while true {
                     let after = last
-                    let page = try await staff.database.transaction {
-                        try $0.entries(of: request.account, after: after, limit: 16)
-                    }
+                    // A database that goes on when its caller is cancelled.
+                    let page = try await Task {
+                        try await staff.database.transaction {
+                            try $0.entries(of: request.account, after: after, limit: 16)
+                        }
+                    }.value
                     for entry in page {
                         try? await stream.send(entry)
                         last = entry.number
@@ -208,7 +213,7 @@ extension PlantedBug {
         },
         PlantedBug("a push sent before its state is stored") { cast in
             cast.say = { staff, request, context in
-                let room = try staff.database.tables.room(request.room)
+                let room = try await staff.database.transaction { try $0.room(request.room) }
                 let message = Example_Club_V1_Message.with {
                     ($0.room, $0.number, $0.missedCount) = (request.room, room.lastNumber + 1, room.lastNumber)
                     ($0.speaker, $0.sequence, $0.text) = (request.speaker, request.sequence, request.text)
@@ -270,7 +275,7 @@ extension PlantedBug {
 
     // MARK: - All
 
-    static let all = ofTransfers + ofReading + ofRooms
+    package static let all = ofTransfers + ofReading + ofRooms
 }
 
 /// What bugs remember, in the process of a server.

@@ -1,9 +1,9 @@
-import Club
-import ClubProtos
-import Synchronization
+package import Club
+internal import ClubProtos
+internal import Synchronization
 
 /// What a story knows that no member does: the database as it is, and everything that was ever said.
-final class Book: Sendable {
+package final class Book: Sendable {
     private struct State {
         var said: [Example_Club_V1_Message] = []
         var isOver = false
@@ -14,7 +14,7 @@ final class Book: Sendable {
 
     /// What was found in the database after so many transactions.
     private struct Findings {
-        var transactionCount = 0
+        var transactionCount = -1
         var isMoneyThere = true
         var isRoomInOrder = true
     }
@@ -24,21 +24,27 @@ final class Book: Sendable {
     private static let maximumMemberCount = 16
     private static let openingBalance: Int64 = 100
 
-    let database: ClubDatabase
+    /// The content of the database, and how many transactions were committed.
+    private let look: @Sendable () -> (tables: ClubTables, transactionCount: Int)
     /// Ends the story.
     let complain: @Sendable (String) -> Void
     private let state = Mutex(State())
 
-    init(maximumLatency: Duration, complain: @escaping @Sendable (String) -> Void) {
-        let accounts = Dictionary(uniqueKeysWithValues: Book.members.map { ($0, Book.openingBalance) })
-        database = ClubDatabase(
-            ClubTables(rooms: [Phone.room], accounts: accounts),
-            maximumLatency: maximumLatency
-        )
-        self.complain = complain
+    /// - Parameter look: sees the database as it is, without the way there. Counts its transactions.
+    package init(
+        look: @escaping @Sendable () -> (tables: ClubTables, transactionCount: Int),
+        complain: @escaping @Sendable (String) -> Void
+    ) {
+        (self.look, self.complain) = (look, complain)
     }
 
-    var isOver: Bool {
+    /// Those of the first day.
+    package static var tables: ClubTables {
+        let accounts = Dictionary(uniqueKeysWithValues: members.map { ($0, openingBalance) })
+        return ClubTables(rooms: [Phone.room], accounts: accounts)
+    }
+
+    package var isOver: Bool {
         get { state.withLock { $0.isOver } }
         set { state.withLock { $0.isOver = newValue } }
     }
@@ -57,7 +63,7 @@ final class Book: Sendable {
     /// Those of the members.
     ///
     /// - Parameter slowness: how long the last of them takes to handle a message.
-    func phones(_ cast: Cast, slowness: Duration, maximumPause: Duration) -> [Phone] {
+    package func phones(_ cast: Cast, slowness: Duration, maximumPause: Duration) -> [Phone] {
         Book.members.map { name in
             Phone(
                 name,
@@ -80,16 +86,15 @@ final class Book: Sendable {
 
     // MARK: What always holds
 
-    var isMoneyThere: Bool { lookAtDatabase().isMoneyThere }
+    package var isMoneyThere: Bool { lookAtDatabase().isMoneyThere }
 
-    var isRoomInOrder: Bool { lookAtDatabase().isRoomInOrder }
+    package var isRoomInOrder: Bool { lookAtDatabase().isRoomInOrder }
 
     /// What is found, looked up again after each transaction.
     private func lookAtDatabase() -> Findings {
-        let count = database.transactionCount
+        let (tables, count) = look()
         return state.withLock { state in
             if state.findings.transactionCount == count { return state.findings }
-            let tables = database.tables
             let sum = tables.accounts.values.reduce(0) { $0 + $1.balance }
             let messages = tables.rooms[Phone.room]?.messages ?? []
             let lastNumber = state.said.last?.number ?? 0
@@ -112,8 +117,8 @@ final class Book: Sendable {
     // MARK: What holds in the end
 
     /// Whether all have done what they wanted to, and have heard and read everything.
-    func haveAllDoneEverything(_ phones: [Phone]) -> Bool {
-        let tables = database.tables
+    package func haveAllDoneEverything(_ phones: [Phone]) -> Bool {
+        let tables = look().tables
         return phones.allSatisfy { phone in
             let storage = phone.storage
             return phone.hasFinished && storage.heard == tables.rooms[Phone.room]?.lastNumber
@@ -122,9 +127,9 @@ final class Book: Sendable {
     }
 
     /// Says what does not hold; nil where all does.
-    func complaint(about phones: [Phone]) -> String? {
+    package func complaint(about phones: [Phone]) -> String? {
         _ = lookAtDatabase()
-        let (tables, said) = (database.tables, state.withLock { $0.said })
+        let (tables, said) = (look().tables, state.withLock { $0.said })
         for phone in phones {
             let storage = phone.storage
             let sequences = said.filter { $0.speaker == phone.name }.map(\.sequence)

@@ -1,55 +1,58 @@
-import Club
-import ClubProtos
-import Lifeline
-import LifelineTesting
+package import Club
+package import ClubProtos
+package import Lifeline
 
 /// Who plays in a story: the parts of the club that a bug may take the place of. By default they are the club's own.
-struct Cast: Sendable {
+package struct Cast: Sendable {
     // Of the server.
-    var join: @Sendable (Staff, Example_Club_V1_JoinRequest, SessionContext) async throws -> Example_Club_V1_JoinReply =
-        { try await $0.rooms.join($1, context: $2) }
-    var say: @Sendable (Staff, Example_Club_V1_SayRequest, SessionContext) async throws -> Example_Club_V1_SayReply =
-        { try await $0.rooms.say($1, context: $2) }
-    var sessionEnded: @Sendable (Staff, SessionServerEnd) -> Void = { $0.rooms.sessionEnded($1) }
-    var waitingCount: @Sendable (Staff) -> Int = { $0.rooms.waitingCount }
-    var transfer:
+    package var join:
+        @Sendable (Staff, Example_Club_V1_JoinRequest, SessionContext) async throws -> Example_Club_V1_JoinReply =
+            { try await $0.rooms.join($1, context: $2) }
+    package var say:
+        @Sendable (Staff, Example_Club_V1_SayRequest, SessionContext) async throws -> Example_Club_V1_SayReply =
+            { try await $0.rooms.say($1, context: $2) }
+    package var sessionEnded: @Sendable (Staff, SessionServerEnd) -> Void = { $0.rooms.sessionEnded($1) }
+    package var waitingCount: @Sendable (Staff) -> Int = { $0.rooms.waitingCount }
+    package var transfer:
         @Sendable (Staff, Example_Club_V1_TransferRequest, SessionContext) async throws -> Example_Club_V1_Receipt =
             { try await $0.ledger.transfer($1, context: $2) }
-    var balance:
+    package var balance:
         @Sendable (Staff, Example_Club_V1_BalanceRequest, SessionContext) async throws -> Example_Club_V1_BalanceReply =
             { try await $0.ledger.balance($1, context: $2) }
-    var statements:
+    package var statements:
         @Sendable (Staff, Example_Club_V1_StatementsRequest, SessionStreamWriter<Example_Club_V1_Entry>, SessionContext)
             async throws -> Void = { try await $0.ledger.statements($1, to: $2, context: $3) }
 
     // Of the clients.
-    var pay: @Sendable (ClubClient, Example_Club_V1_TransferRequest) async throws -> Example_Club_V1_Receipt =
+    package var pay: @Sendable (ClubClient, Example_Club_V1_TransferRequest) async throws -> Example_Club_V1_Receipt =
         { try await $0.transfer($1) }
-    var payAndLook:
+    package var payAndLook:
         @Sendable (ClubClient, Cast, Example_Club_V1_TransferRequest) async throws
             -> (Example_Club_V1_Receipt, Example_Club_V1_BalanceReply) = { club, cast, request in
                 let receipt = try await cast.pay(club, request)
                 return (receipt, try await club.balance(of: request.from))
             }
-    var readStatements:
+    package var readStatements:
         @Sendable (ClubClient, String, UInt64, (Example_Club_V1_Entry) async throws -> Void) async throws -> Void =
             { try await $0.readStatements(of: $1, after: $2, $3) }
+
+    package init() {}
 }
 
 /// What a process of the server has.
-struct Staff: Sendable {
-    let database: ClubDatabase
+package struct Staff: Sendable {
+    let database: any ClubDatabase
     let rooms: Rooms
     let ledger: Ledger
     /// What a bug remembers.
     let memory = BugMemory()
 
-    init(_ database: ClubDatabase) {
+    package init(_ database: any ClubDatabase) {
         self.database = database
         (rooms, ledger) = (Rooms(database), Ledger(database))
     }
 
-    func services(_ cast: Cast) -> [any SessionService] {
+    package func services(_ cast: Cast) -> [any SessionService] {
         [RoomsOfCast(staff: self, cast: cast), LedgerOfCast(staff: self, cast: cast)]
     }
 }

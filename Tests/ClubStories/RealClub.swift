@@ -1,0 +1,38 @@
+internal import Club
+internal import Lifeline
+internal import LifelineClientTestSupport
+internal import Logging
+internal import Synchronization
+
+/// The members over real connections of this machine, on a good day.
+///
+/// - Parameters:
+///   - slowness: how long the last of them takes to handle a message.
+///   - maximumPause: how long each waits between two steps, at most.
+/// - Returns: what did not hold; nil: everything held.
+package func playClubOverLoopback(slowness: Duration, maximumPause: Duration) async throws -> String? {
+    let database = MemoryDatabase(Book.tables)
+    let complaints = Mutex<[String]>([])
+    let lookCount = Atomic(0)
+    let book = Book {
+        // Each look is one at other tables.
+        (database.tables, lookCount.add(1, ordering: .relaxed).newValue)
+    } complain: { complaint in
+        complaints.withLock { $0.append(complaint) }
+    }
+    let services = Staff(database).services(Cast())
+    let logger = Logger(label: "club") { _ in SwiftLogNoOpLogHandler() }
+    let phones = book.phones(Cast(), slowness: slowness, maximumPause: maximumPause)
+    try await withSessionServer(listeningOn: Endpoint("tcp://127.0.0.1:0"), services: services) { server in
+        let endpoint = try await server.boundEndpoints[0]
+        try await withThrowingTaskGroup { group in
+            for phone in phones { group.addTask { try await phone.run(at: endpoint, logger: logger) } }
+            try await until { book.haveAllDoneEverything(phones) }
+            book.isOver = true
+            try await group.waitForAll()
+        }
+    }
+    if !book.isMoneyThere { return "money was made or lost" }
+    if !book.isRoomInOrder { return "the room has not its newest messages" }
+    return complaints.withLock { $0.first } ?? book.complaint(about: phones)
+}
