@@ -41,10 +41,10 @@ import Testing
         #expect(await play(8, Self.restless).trace != first.trace)
     }
 
-    /// In debug builds and in others: it is written down here.
+    /// The result is the same in debug and release builds.
     @Test func theSameSeedIsTheSameStoryInEveryProcess() async {
         let trace = await play(1, Self.restless).trace
-        #expect(trace.dropLast().last == "0.000120076 s story: 1903901108509775656")
+        #expect(trace.dropLast().last == "0.000122848 s story: -8770991744729491698")
     }
 
     @Test func timeOfOtherThreadsIsTheirOwn() async throws {
