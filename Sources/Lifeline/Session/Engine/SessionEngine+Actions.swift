@@ -1,9 +1,9 @@
 internal import LifelineCore
 internal import LifelineRuntime
 
-// Decisions of the machine, and how they are carried out.
+// Carries out the decisions of the machine.
 extension SessionEngine {
-    /// News that are told together, of one event.
+    /// The news of one event that the owner is told together.
     private struct Digest {
         var loss: SessionLoss?
         var inDoubt: [SessionMessageInDoubt] = []
@@ -11,7 +11,7 @@ extension SessionEngine {
         var expired: [SessionMessageInDoubt] = []
     }
 
-    /// How many actions' room is kept between events.
+    /// The largest capacity for actions that is kept between events.
     private static var keptActionCount: Int { 64 }
 
     /// Turns actions into effects. Call it while the frame that they borrow is valid.
@@ -24,7 +24,7 @@ extension SessionEngine {
     private func runActions(_ state: inout State, now: MonotonicTime) {
         var digest = Digest()
         var actions: [SessionMachine.Action] = []
-        // Some of them lead to others.
+        // Some actions cause others.
         while !state.actions.isEmpty {
             swap(&actions, &state.actions)
             for action in actions { run(action, &digest, &state, now: now) }
@@ -41,7 +41,7 @@ extension SessionEngine {
         (digest.loss, digest.inDoubt) = (nil, [])
     }
 
-    /// Hands over a message that a frame has brought.
+    /// Hands over a message of a received frame.
     @inline(__always)
     func take(_ arrival: SessionMachine.Arrival, _ state: inout State, now: MonotonicTime) {
         switch arrival {
@@ -78,7 +78,7 @@ extension SessionEngine {
         case .leftOver(let message, let isObserved):
             if !isObserved { count(message.outcome, in: &state) }
             switch message.outcome {
-            // Those of a lost session are sent again, and so are not told of.
+            // Durable messages of a lost session are sent again, so these have expired.
             case .expired where message.delivery.isDurable, .inDoubt where message.delivery.isDurable:
                 digest.expired.append(message)
             case .inDoubt, .unsent: digest.inDoubt.append(message)
@@ -124,26 +124,26 @@ extension SessionEngine {
         case .accused(let goodbye):
             state.effects.append(.tell(.peerAccused(SessionError(goodbye, byPeer: true))))
         case .notWelcomed:
-            // Its connection is cut, which says so.
+            // The connection is aborted with an error that says so.
             break
         case .violated(let violation):
             state.effects.append(.tell(.peerViolated(violation.message)))
         case .sayGoodbye(let id, let goodbye):
             if let connection = state.connection(id) { Self.say(goodbye, on: connection) }
         case .closeConnection(let id, .endSending):
-            // At once, so that it comes before a close by the owner, who may be told next that the session is over.
+            // At once, so that it comes before a close by the owner, which may learn next that the session is over.
             state.connection(id)?.perform(.endSending)
         case .closeConnection(let id, let closing):
             if let connection = state.connection(id) { state.effects.append(.close(connection, closing)) }
         case .ended(let reason):
             finishInboxes(reason, &state)
             state.effects.append(.tell(.ended(reason, digest.inDoubt + digest.refused + digest.expired)))
-            // Nothing of messages comes after the end, which tells all of it.
+            // The end reports all remaining messages, so nothing is reported of them after it.
             digest = Digest()
         }
     }
 
-    /// - Parameter outcome: nil where it was waited for as long as it would be.
+    /// - Parameter outcome: nil if the caller's time was over.
     private func failure(ofDurableCall outcome: SessionDeliveryOutcome?, _ state: borrowing State) -> SessionError {
         let end = state.machine.endReason.map { SessionError($0) }
         guard let outcome else { return SessionError(.timedOut, end) }
@@ -151,13 +151,13 @@ extension SessionEngine {
         return SessionError(outcome, cause: outcome == .notStored ? state.storeError : end) ?? .sessionEnded
     }
 
-    /// The peer has given a method the next number.
+    /// Adds a method to which the peer has given the next number.
     func addRoute(_ name: String, _ state: inout State) {
         let (method, name) = (findMethod?(name), ExactName(name))
         state.routes.append(Route(name: name, method: method, inbox: state.pushInboxes[name]))
     }
 
-    /// Begins to handle the peer's durable calls, as many as may run.
+    /// Begins to handle held durable calls of the peer, as many as may run.
     @inline(never)
     func beginCalls(_ state: inout State, now: MonotonicTime) {
         while state.machine.hasHeldCalls {
@@ -192,7 +192,7 @@ extension SessionEngine {
             parts: parts,
             executor: executor
         )
-        // What is asked of a method that takes pushes is refused, as what is asked of none.
+        // A request of a method that takes pushes is refused by its handler's task, like one of an unknown method.
         if let method = route.method, method.isSynchronous, !method.takesPushes, parts == nil {
             state.synchronousWork.append(.request(inbound))
         } else {
@@ -211,7 +211,7 @@ extension SessionEngine {
         respond(to: request, content, &state, now: now)
     }
 
-    /// Responds; where there is no room for the response, with the reason.
+    /// Sends the response, or the reason why there is no room for it.
     func respond(to request: IncomingRequest, _ content: EncodedContent, _ state: inout State, now: MonotonicTime) {
         closeParts(of: request, &state, now: now)
         let offer = content.withContent {
@@ -237,7 +237,7 @@ extension SessionEngine {
         count(outcome, in: &state)
         guard let message = state.messages.removeValue(forKey: number) else { return }
         let end = state.machine.endReason.map { SessionError($0) }
-        // A part ends with its request.
+        // A part ends when its request has ended.
         let isNotWaitedFor = message.isPart && outcome == .unsent && end == nil
         var error: SessionError?
         if !message.isAccepted {
@@ -271,7 +271,7 @@ extension SessionEngine {
 }
 
 extension PendingCall.Outcome {
-    /// The end of a request by its response, or of a durable call by its reply.
+    /// Makes the outcome of a request from its response, or of a durable call from its reply.
     init(_ response: InboundMessage) {
         guard response.status == 0 else {
             self = .failure(SessionError(status: SessionStatus(response)))

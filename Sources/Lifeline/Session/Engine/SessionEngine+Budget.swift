@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// The memory and the handlers that all sessions of a server share, and the pause of a client that is sent away for
-/// want of them.
+/// The memory and the handlers that all sessions of a server share. It also chooses the pause of a client that is sent
+/// away because they are used up.
 final class SharedSessionBudget: Sendable {
     private let budget: NIOLockedValueBox<SessionBudget>
     private let pauseLimit: Duration
@@ -31,14 +31,14 @@ final class SharedSessionBudget: Sendable {
     }
 }
 
-// The session's share of what all sessions of its server keep.
+// The session's share of the server's budget.
 extension SessionEngine {
-    /// Gets what the machine lacks, if the server has it left.
+    /// Takes from the server's budget what the machine lacks, if enough is left.
     func take(_ need: SessionNeed?, in state: inout State) {
         if let need { budget?.take(need, for: &state.machine.allowance) }
     }
 
-    /// Gives back what the session holds without need.
+    /// Gives back the part of the allowance that the session does not need.
     func giveBackExcess(_ state: inout State) {
         if state.machine.holdsExcess { budget?.takeBackExcess(of: &state.machine) }
     }

@@ -2,17 +2,17 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import LifelineTransport
 
-// Connections: what comes in over one, and what goes out.
+// Connections: received events, and frames to send.
 extension SessionEngine {
-    /// The size of one write, up to which frames are put together: 64 KiB, as much as most reads take.
+    /// The size of one write, up to which frames are combined: 64 KiB, as much as most reads take.
     private static var writeSize: Int { 64 << 10 }
 
-    /// Has the next opening carry other metadata.
+    /// Sets the metadata for the next opening.
     func renew(_ metadata: SessionMetadata) {
         state.withLock { $0.details.metadata = metadata }
     }
 
-    /// A client has a connection.
+    /// Notes that a client has a connection.
     func connected(_ connection: any TransportConnection, as id: UInt64) {
         change { state, now in
             let older = state.machine.connectionID
@@ -21,13 +21,14 @@ extension SessionEngine {
         }
     }
 
-    /// A client has opened a connection to this server, which asks for this session.
+    /// Notes that a client has opened a connection to this server and asks for this session.
     ///
     /// - Parameters:
-    ///   - id: ascending: of two that claim the session, the one with the higher has it.
-    ///   - attach: has the connection's frames come here. Called under the lock, so that none is received before the
-    ///     opening. Returns those that came before; nil when the connection is over.
-    /// - Returns: why it does not get the session; nil when it does.
+    ///   - id: an ascending number. If two connections claim the session, it goes to the one with the higher number.
+    ///   - attach: passes the connection's frames to this engine from now on. It is called under the lock, so that the
+    ///     engine
+    ///     receives none before the opening. It returns the frames that arrived before; nil if the connection is over.
+    /// - Returns: the reason why the connection does not get the session; nil if it does, or is over.
     func opened(
         by hello: ClientOpening,
         _ credentials: SessionCredentials,
@@ -57,7 +58,7 @@ extension SessionEngine {
         }
     }
 
-    /// A connection is gone.
+    /// Notes that a connection is closed.
     func disconnected(_ id: UInt64) {
         change { state, now in
             state.otherConnections[id] = nil
@@ -66,12 +67,12 @@ extension SessionEngine {
         }
     }
 
-    /// Frames came in. Call `batchEnded` after those that came together: their effects wait for that.
+    /// Receives frames. Call `batchEnded` after all frames of one read: their effects wait for it.
     ///
     /// - Parameters:
-    ///   - frames: as they stand in the memory of the read.
-    ///   - first: one that was taken from them before.
-    /// - Returns: whether the connection goes on.
+    ///   - frames: borrowed from the memory of the read.
+    ///   - first: a frame before them, which was already taken from the iterator.
+    /// - Returns: whether the connection stays open.
     func receive(
         _ frames: inout FrameRun.Iterator,
         behind first: UnsafeRawBufferPointer? = nil,
@@ -94,8 +95,9 @@ extension SessionEngine {
         if let arrival { take(arrival, &state, now: now) }
     }
 
-    /// No more comes in over a connection. What could not be taken would come again and again; a frame of which the
-    /// connection's end has left a part only comes whole over the next one.
+    /// Notes that a connection receives nothing more. A frame that cannot be decoded is a violation, because the peer
+    /// would send it again and again. A frame that the end has truncated is not: it arrives whole over the next
+    /// connection.
     func inputEnded(_ error: ConnectionError?, on id: UInt64) {
         guard let cause = error?.cause as? FramingError, cause.code != .truncatedFrame else { return }
         change { state, now in
@@ -103,20 +105,20 @@ extension SessionEngine {
         }
     }
 
-    /// All frames that came together have been received: their effects run.
+    /// Runs the effects of the frames of one read, after the last of them.
     func batchEnded() {
         let work = change(isOneOfMany: true) { state, _ in takeSynchronousWork(&state) }
         if !work.isEmpty { perform(work) }
     }
 
-    /// There may be room again.
+    /// Notes that the connection may have room again.
     func madeRoom(on id: UInt64) {
         change { state, _ in
             if id == state.machine.connectionID { state.outlet?.isBlocked = false }
         }
     }
 
-    /// Offers what the machine has to send to the connection, as long as that has room.
+    /// Offers frames of the machine to the connection while it has room.
     func pump(_ state: inout State, now: MonotonicTime) {
         var isMore = true
         while isMore, let outlet = state.outlet {
@@ -150,7 +152,7 @@ extension SessionEngine {
         run(&state, now: now)
     }
 
-    /// Writes a goodbye on a connection, whether or not it has room. One that is gone needs none.
+    /// Writes a goodbye on a connection, whether or not it has room. Does nothing if the connection is gone.
     static func say(_ goodbye: SessionGoodbye, on connection: any TransportConnection) {
         var bytes: [UInt8] = []
         goodbye.write(to: &bytes)
@@ -159,30 +161,30 @@ extension SessionEngine {
 }
 
 extension SessionEngine.State {
-    /// Adds a connection, which becomes the present one unless the machine refused it.
+    /// Adds a connection. It becomes the present one unless the machine refused it.
     ///
-    /// - Parameter older: the number of the one that was present before.
+    /// - Parameter older: the number of the connection that was present before.
     fileprivate mutating func add(_ connection: any TransportConnection, as id: UInt64, after older: UInt64) {
         guard id == machine.connectionID else { return otherConnections[id] = connection }
         if let outlet { otherConnections[older] = outlet.connection }
         outlet = SessionEngine.Outlet(connection: connection, executor: connection.executor)
     }
 
-    /// A connection that is not closed yet.
+    /// Returns the connection of this number; nil if it is closed.
     func connection(_ id: UInt64) -> (any TransportConnection)? {
         id == machine.connectionID ? outlet?.connection : otherConnections[id]
     }
 }
 
 extension TransportConnection {
-    /// Does what a session's machine wants of its connection.
+    /// Closes the connection in the way that a session's machine has decided.
     func perform(_ closing: SessionClosing) {
         switch closing {
         case .inOrder: close()
         case .endSending: endSending()
         case .abortNotWelcomed: abort(.notWelcomed)
         case .abortViolated(let message): abort(.brokenSessionRules(message))
-        // Told that the session is over, the owner does.
+        // The owner closes it when it learns that the session is over.
         case .byOwner: break
         }
     }

@@ -1,11 +1,11 @@
 internal import LifelineCore
 internal import LifelineRuntime
 
-// Messages that come in, and who takes them.
+// Received messages and their readers.
 extension SessionEngine {
     // MARK: Under the lock
 
-    /// Hands a push to who wants pushes of its method.
+    /// Delivers a push to the inbox of its method.
     @inline(__always)
     func deliver(_ message: InboundMessage, _ receipt: Receipt, _ state: inout State, now: MonotonicTime) {
         let number = Int(message.method) - 1
@@ -33,8 +33,8 @@ extension SessionEngine {
         state.groups[ExactName(String(group))]?.newestPlace = String(place)
     }
 
-    /// The inbox of a server's method whose first push has come; nil where it takes none. A client's durable pushes are
-    /// kept for who asks for them later.
+    /// Makes the inbox of a server's method when its first push arrives; nil if the method takes none. Durable pushes
+    /// to a client are kept for a user that asks for them later.
     private func makeInbox(_ number: Int, isDurable: Bool, _ state: inout State) -> SessionInbox? {
         if isDurable, role == .client, state.machine.isDurable {
             let inbox = SessionInbox(outlivesSessions: true)
@@ -50,7 +50,7 @@ extension SessionEngine {
         return inbox
     }
 
-    /// Hands the reply to a durable call to its caller, or where nobody waits to who wants such replies.
+    /// Delivers the reply to a durable call to its caller, or to the method's inbox of late replies if no caller waits.
     func deliverReply(
         _ reply: InboundMessage,
         _ receipt: Receipt,
@@ -65,7 +65,7 @@ extension SessionEngine {
         let method = state.routes[Int(reply.method) - 1].name
         var replies = state.lateReplies[method] ?? LateReplies(inbox: SessionInbox(outlivesSessions: true))
         if let byteCount = replies.keptByteCount {
-            // More would hold up the replies that somebody waits for.
+            // More would hold up the replies that callers wait for.
             guard byteCount + receipt.cost <= state.leftovers.replyLimit else {
                 return unwanted(reply, receipt, &state, now: now)
             }
@@ -78,18 +78,18 @@ extension SessionEngine {
         if let waiter = replies.inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
     }
 
-    /// Nobody wants a push.
+    /// Drops a push that no reader wants.
     private func unwanted(_ message: InboundMessage, _ receipt: Receipt, _ state: inout State, now: MonotonicTime) {
         let number = Int(message.method) - 1
         state.statistics.unwantedPushCount += 1
         state.machine.finish(receipt, now: now)
-        // Once, as a peer may send any number of them while effects wait.
+        // Once only, because a peer may send any number of them while effects wait.
         if state.routes[number].isToldUnwanted { return }
         state.routes[number].isToldUnwanted = true
         state.effects.append(.unwanted(method: state.routes[number].name.name))
     }
 
-    /// Hands a part of a response to its caller. A call that has one reply fails with it.
+    /// Delivers a part of a response to its caller. A call that expects a single reply fails.
     func deliver(
         _ part: InboundMessage,
         of id: SessionMachine.RequestID,
@@ -105,7 +105,7 @@ extension SessionEngine {
         state.effects.append(.resolve(call, .failure(.answeredByStream)))
     }
 
-    /// Hands a part to who wants the parts of its request or response; nil: nobody.
+    /// Adds a part to the inbox of its request or response, or drops it if no reader wants it.
     @inline(__always)
     func deliver(
         _ part: InboundMessage,
@@ -123,7 +123,7 @@ extension SessionEngine {
         for waiter in inbox.finish(end) { state.effects.append(.wake(waiter)) }
     }
 
-    /// Nobody takes more parts of a request, as it is answered.
+    /// Closes the inbox of a request's parts, because the request is answered.
     func closeParts(of request: IncomingRequest, _ state: inout State, now: MonotonicTime) {
         guard !state.requestInboxes.isEmpty, let inbox = state.requestInboxes.remove(request.count) else {
             return
@@ -143,18 +143,18 @@ extension SessionEngine {
         run.forEachReceipt(indices) { state.machine.finish($0, now: now) }
     }
 
-    /// Says to the machine what was processed since the last time.
+    /// Tells the machine which messages were processed since the last call.
     private func finishProcessed(of messages: TakenMessages, _ state: inout State, now: MonotonicTime) {
         messages.setWatched(false)
         finish(messages.run, messages.takeProcessed(), &state, now: now)
     }
 
-    /// The same for all that say it by themselves.
+    /// Does the same for all watched messages.
     func finishWatched(_ state: inout State, now: MonotonicTime) {
         while let messages = state.watched.popLast() { finishProcessed(of: messages, &state, now: now) }
     }
 
-    /// A client's session is lost: the peer gives its methods other numbers in the next one.
+    /// Notes that a client's session is lost. The peer gives its methods other numbers in the next one.
     func loseInbound(_ state: inout State) {
         state.routes = []
         for inbox in state.userInboxes { state.leftovers.size = state.leftovers.size + inbox.sessionLost() }
@@ -167,10 +167,10 @@ extension SessionEngine {
         state.effects.append(.makeRoom(room))
     }
 
-    /// The session is over: iterations end behind what has come.
+    /// Ends all inboxes after their remaining messages, because the session is over.
     func finishInboxes(_ end: SessionEndReason, _ state: inout State) {
         for inbox in state.userInboxes {
-            // Pushes that nobody has taken come again to the next client with the store, and are to be handled once.
+            // The next client with the store receives untaken pushes again, and they are to be handled once.
             if state.machine.isDurable { _ = inbox.close() }
             finish(inbox, endOfPushes(end), &state)
         }
@@ -178,26 +178,26 @@ extension SessionEngine {
         for inbox in state.requestInboxes.elements { finish(inbox, .failure(SessionError(end)), &state) }
     }
 
-    /// How iterations over pushes end.
+    /// Returns how iterations over pushes end.
     private func endOfPushes(_ end: SessionEndReason) -> Result<Void, SessionError> {
         role == .client && end.isFailure ? .failure(SessionError(end)) : .success(())
     }
 
     // MARK: Users
 
-    /// The inbox of a method, in which pushes are kept from now on.
+    /// Returns the inbox of a method, which keeps pushes from now on.
     func registerInbox(for method: String) -> SessionInbox {
         change { state, _ in
             let inbox = state.pushInboxes[ExactName(method)] ?? SessionInbox(outlivesSessions: true)
             state.pushInboxes[ExactName(method)] = inbox
             state.route(method, to: inbox)
-            // One that is registered later is not among those that end with the session.
+            // An inbox that is registered later is not among those that end with the session.
             if let end = state.machine.endReason { finish(inbox, endOfPushes(end), &state) }
             return inbox
         }
     }
 
-    /// Notes from now on the place of the newest push that comes of a group.
+    /// Begins to note the place of the newest received push of a group.
     func follow(_ group: String) -> GroupFollowing {
         state.withLock { state in
             guard let present = state.groups[ExactName(group)] else {
@@ -208,19 +208,19 @@ extension SessionEngine {
         }
     }
 
-    /// A group is about to be followed no more: say `unfollow`.
+    /// Notes that the client is about to stop following a group. Call `unfollow` when it has.
     func beginUnfollowing(_ group: String) { state.withLock { $0.groups[ExactName(group)]?.left = Latch() } }
 
-    /// A group is followed no more.
+    /// Notes that the client has stopped following a group.
     func unfollow(_ group: String) {
         state.withLock { $0.groups.removeValue(forKey: ExactName(group)) }?.left?.open(with: ())
     }
 
-    /// The place of the newest push of a group that has come since it is followed; nil: none has.
+    /// Returns the place of the newest push of a group that was received since the client follows it, if any.
     func newestPlace(in group: String) -> String? { state.withLock { $0.groups[ExactName(group)]?.newestPlace } }
 
-    /// The inbox of the replies to durable calls of a method that nobody waits for, from now on without a limit but the
-    /// method's credit.
+    /// Returns the inbox of late replies of a method: replies to durable calls whose callers no longer wait. From now
+    /// on, only the method's credit limits it.
     func registerReplyInbox(for method: String) -> SessionInbox {
         change { state, _ in
             let inbox = state.lateReplies[ExactName(method)]?.inbox ?? SessionInbox(outlivesSessions: true)
@@ -230,7 +230,7 @@ extension SessionEngine {
         }
     }
 
-    /// Nobody wants the late replies of a method any more: what waits is dropped.
+    /// Drops the late replies of a method, present and future.
     func removeReplyInbox(_ inbox: SessionInbox, for method: String) {
         change { state, now in
             guard state.lateReplies[ExactName(method)]?.inbox === inbox else { return }
@@ -239,7 +239,7 @@ extension SessionEngine {
         }
     }
 
-    /// Nobody wants the pushes of a method any more: what waits is dropped.
+    /// Drops the pushes of a method, present and future.
     func removeInbox(_ inbox: SessionInbox, for method: String) {
         change { state, now in
             guard state.pushInboxes[ExactName(method)] === inbox else { return }
@@ -249,25 +249,25 @@ extension SessionEngine {
         }
     }
 
-    /// Nobody takes anything of an inbox any more: what waits is dropped.
+    /// Closes an inbox: drops its messages, and takes no more.
     func close(_ inbox: SessionInbox) {
         change(isOneOfMany: true) { state, now in close(inbox, &state, now: now) }
     }
 
-    /// Whether something has ever come into an inbox.
+    /// Returns whether the inbox has ever received a message.
     func hasBegun(_ inbox: SessionInbox) -> Bool { state.withLock { _ in inbox.hasBegun } }
 
-    /// Nothing comes into an inbox any more.
+    /// Ends an inbox after its remaining messages.
     func finish(_ inbox: SessionInbox, _ end: Result<Void, SessionError>) {
         change(isOneOfMany: true) { state, _ in finish(inbox, end, &state) }
     }
 
-    /// The messages that have come, at least one; nil at the end.
+    /// Returns the received messages, at least one; nil at the end.
     ///
     /// - Parameters:
-    ///   - last: those that were taken before, which are processed.
-    ///   - isAlone: whether to take one message only.
-    /// - Throws: the inbox's end; `cancelled` when the task is.
+    ///   - last: the messages that were taken before, which are processed.
+    ///   - isAlone: whether to take only one message.
+    /// - Throws: the error that ended the inbox; `cancelled` when the task is cancelled.
     nonisolated(nonsending) func next(
         of inbox: SessionInbox,
         behind last: TakenMessages? = nil,
@@ -301,7 +301,7 @@ extension SessionEngine {
                 finishProcessed(of: last, &state, now: now)
             }
             if isCancelled {
-                // It may have been woken for a message, which is the next one's then.
+                // This reader may have been woken for a message, which goes to the next one instead.
                 if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
                 return (nil, nil)
             }
@@ -312,7 +312,7 @@ extension SessionEngine {
         }
     }
 
-    /// Some of the messages are processed, and more are about to be: looks for those when it has something to do.
+    /// Notes that some of the messages are processed. The engine reads how many more are when it next offers frames.
     @inline(never)
     func processed(_ messages: TakenMessages) {
         change(isOneOfMany: true) { state, now in
@@ -323,9 +323,9 @@ extension SessionEngine {
         }
     }
 
-    /// Somebody takes no more of what was taken. Those that were not handed out are the next one's.
+    /// Notes that a reader takes no more of its messages. Those that were not handed out go to the next reader.
     ///
-    /// - Parameter end: behind those that are processed: all that were handed out.
+    /// - Parameter end: the index after the last processed message. All that were handed out are processed.
     func letGo(_ messages: TakenMessages, processed end: Int) {
         _ = messages.setProcessed(end)
         change(isOneOfMany: true) { state, now in
@@ -342,8 +342,8 @@ extension SessionEngine {
         }
     }
 
-    /// A durable message that was taken alone was not delivered: it is the next one's. Returns false where it is not
-    /// durable.
+    /// Returns a durable message that was taken alone and not processed to its inbox, for the next reader. Returns
+    /// false if it is not durable.
     func giveBack(_ messages: TakenMessages) -> Bool {
         change(isOneOfMany: true) { state, _ in
             let (inbox, run) = (messages.inbox, messages.run)
@@ -360,7 +360,7 @@ extension SessionEngine {
     private nonisolated(nonsending) func wait(for inbox: SessionInbox) async {
         let id = state.withLock { _ in inbox.makeWaiterID() }
         await withTaskCancellationHandler {
-            // A cancellation before the waiter is kept ran its handler in vain; one after it finds the waiter.
+            // A cancellation before the waiter is parked finds nothing; a later one finds the waiter.
             await withQuickContinuation { (waiter: Waiter) in
                 let isParked = !Task.isCancelled && state.withLock { _ in inbox.park(waiter, id) }
                 if !isParked { waiter.resume() }
@@ -370,12 +370,12 @@ extension SessionEngine {
         }
     }
 
-    /// Whether a connection waits for pushes of lost sessions to be taken.
+    /// Whether a connection waits until pushes of lost sessions are taken.
     var isHeldUp: Bool { state.withLock { $0.leftovers.room != nil } }
 
-    /// Waits until pushes of lost sessions that nobody has taken are within the limit.
+    /// Waits until the untaken pushes of lost sessions are within the limit.
     ///
-    /// - Parameter whenHeldUp: called first where they are not.
+    /// - Parameter whenHeldUp: called before the wait, if there is one.
     /// - Throws: `CancellationError`.
     func waitForLeftovers(whenHeldUp: () -> Void) async throws {
         let room = state.withLock { state -> Latch<Void>? in
@@ -391,10 +391,10 @@ extension SessionEngine {
 }
 
 extension SessionEngine.State {
-    /// Those that users have asked for.
+    /// The inboxes that users have asked for.
     fileprivate var userInboxes: [SessionInbox] { [SessionInbox](pushInboxes.values) + lateReplies.values.map(\.inbox) }
 
-    /// Has pushes of a method go to an inbox from now on.
+    /// Directs pushes of a method to an inbox from now on.
     fileprivate mutating func route(_ method: String, to inbox: SessionInbox?) {
         for number in routes.indices where routes[number].name == ExactName(method) {
             routes[number].inbox = inbox

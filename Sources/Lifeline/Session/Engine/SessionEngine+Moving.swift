@@ -1,15 +1,15 @@
 internal import LifelineCore
 internal import LifelineRuntime
 
-// How a session goes to another server.
+// Sessions that move to another server.
 extension SessionEngine {
-    /// Lets nothing in any more, and has the session go to another server once nothing of it runs here.
+    /// Stops receiving, and moves the session to another server once none of its work runs here.
     ///
     /// - Parameters:
-    ///   - cancelling: when handlers of requests are cancelled that go on.
-    ///   - deadline: when the session stays here after all.
-    /// - Returns: what opens with all that the other server needs, when the session is over here; with nil when it stays.
-    ///   Nil where it cannot go.
+    ///   - cancelling: the time at which handlers that still run are cancelled.
+    ///   - deadline: the time at which the move is given up, and the session stays here.
+    /// - Returns: a latch that opens with the snapshot for the other server when the session is over here, or with nil
+    ///   when it stays; nil if it cannot move.
     func move(
         pause: Duration,
         cancelling: MonotonicTime,
@@ -23,7 +23,7 @@ extension SessionEngine {
         }
     }
 
-    /// Has a move that is under way cancel handlers earlier.
+    /// Makes a move that is under way cancel handlers earlier.
     func hastenMove(cancelling: MonotonicTime, by deadline: MonotonicTime) {
         change { state, _ in
             if state.machine.isMoving {
@@ -36,17 +36,17 @@ extension SessionEngine {
         guard let moved = state.moved else { return }
         finishWatched(&state, now: now)
         let snapshot = state.machine.takeSnapshot(now: now, into: &state.actions)
-        // The owner is told first.
+        // The owner hears of the end before the move is reported.
         run(&state, now: now)
         if state.machine.isMoving { return }
         state.moved = nil
         state.effects.append(.moved(moved, snapshot))
     }
 
-    /// Whether it is about to go to another server.
+    /// Whether the session is about to move to another server.
     var isMoving: Bool { state.withLock { $0.machine.isMoving } }
 
-    /// Goes on with a session that another server has had.
+    /// Continues a session that another server had.
     func takePromises(of snapshot: SessionSnapshot) {
         let now = clock.now
         state.withLock { state in

@@ -4,12 +4,12 @@ internal import LifelineTransport
 
 // Calls, pushes and responses of this side.
 extension SessionEngine {
-    /// Asks, and waits for the response.
+    /// Sends a request, and waits for the response.
     ///
     /// - Parameters:
-    ///   - content: without a payload where parts follow.
-    ///   - inbox: where the parts of the response go; nil when it is to have none.
-    ///   - start: for who sends its parts. Nil: it has none.
+    ///   - content: has no payload if parts follow.
+    ///   - inbox: receives the parts of the response; nil if it may have none.
+    ///   - start: tells the sender of the request's parts that the call has begun; nil if the request has none.
     nonisolated(nonsending) func request(
         _ method: String,
         _ content: EncodedContent,
@@ -26,7 +26,7 @@ extension SessionEngine {
         return try outcome.get()
     }
 
-    /// Apart for the reason that `accept` is.
+    /// Not inlined, for the reason that `accept` is not.
     @inline(never)
     private func begin(
         _ call: PendingCall,
@@ -61,9 +61,9 @@ extension SessionEngine {
         }
     }
 
-    /// Asks durably, and waits for the reply.
+    /// Makes a durable call, and waits for the reply.
     ///
-    /// - Parameter content: that of a push.
+    /// - Parameter content: the content of a push.
     nonisolated(nonsending) func callDurably(
         _ method: String,
         _ content: EncodedContent,
@@ -113,7 +113,7 @@ extension SessionEngine {
         }
     }
 
-    /// A message of this side's that is no request.
+    /// The kind of a message that is not a request.
     enum Target {
         case push(method: String)
         case part(of: SessionMachine.RequestID)
@@ -122,15 +122,15 @@ extension SessionEngine {
         var isPart: Bool { if case .push = self { false } else { true } }
     }
 
-    /// A message whose sender has to wait: its number, and what to wait for.
+    /// A message whose sender has to wait, and its number.
     private struct Wait {
         let number: UInt64
         let message: PendingMessage
     }
 
-    /// Sends a push or a part: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or
-    /// since nobody waits for it any more, counts as accepted.
-    @inline(__always)  // Most have nothing to wait for, and a function that waits costs as much as all the rest.
+    /// Sends a push or a part. Returns when it is accepted, or processed. A message counts as accepted if its delivery
+    /// lets it be dropped, or if the peer no longer waits for it.
+    @inline(__always)  // Most messages need not wait, and a function that waits costs as much as all the rest.
     nonisolated(nonsending) func send(
         _ target: Target,
         _ content: EncodedContent,
@@ -158,8 +158,8 @@ extension SessionEngine {
 
     private func cancel(_ wait: Wait) {
         change { state, now in
-            // One that is accepted stays so, though its sender waits no more until it is processed. While it is being
-            // stored nobody knows whether it will be: then its sender still waits to be told.
+            // An accepted message stays accepted, although its sender stops waiting until it is processed. While a
+            // message is being stored, the outcome is unknown, so its sender still waits for it.
             guard let message = state.messages[wait.number], message === wait.message else { return }
             guard message.isAccepted || state.machine.withdraw(wait.number, now: now, into: &state.actions) else {
                 message.isCancelled = true
@@ -170,13 +170,13 @@ extension SessionEngine {
         }
     }
 
-    /// Tells the sender of a message.
+    /// Ends the waiting of a message's sender.
     func end(_ message: PendingMessage, with error: SessionError?, in state: inout State) {
         if let sender = message.end(error) { state.effects.append(.resume(sender, error)) }
     }
 
-    /// Has the machine take a message that goes its usual way, while the connection is about to ask for what there is
-    /// to send: then nothing follows from it, whatever time it is. Returns false where there is more to do.
+    /// Gives the machine a message of the plain kind while the connection is about to ask for frames. Nothing else has
+    /// to happen then, whatever the time is. Returns false if the message needs more.
     @inline(never)
     private func acceptPlain(_ target: Target, _ content: EncodedContent) -> Bool {
         content.withContent { content in
@@ -191,8 +191,8 @@ extension SessionEngine {
         }
     }
 
-    /// Has the machine take a message: nil when there is nothing to wait for. Never a part of the function that waits,
-    /// as its task would have room for all of this until the end.
+    /// Gives the machine a message. Returns nil if the sender need not wait. Never inlined into the function that
+    /// waits, whose task would keep the memory for all of this until the end.
     @inline(never)
     private func accept(
         _ target: Target,
@@ -268,7 +268,7 @@ extension SessionEngine {
         }
     }
 
-    /// Why a message was not taken.
+    /// Returns the reason why a message was refused.
     @inline(never)
     private func failure(of offer: SessionMachine.Offer, _ state: borrowing State) -> SessionError {
         switch offer {
@@ -280,9 +280,9 @@ extension SessionEngine {
         }
     }
 
-    /// Takes a push if it can be accepted at once, or is dropped; returns false where its sender would have to wait.
+    /// Sends a push if it can be accepted at once or dropped; returns false if its sender would have to wait.
     ///
-    /// - Throws: why the session does not take it.
+    /// - Throws: the reason why the session refuses it.
     func offer(
         _ method: String,
         _ content: EncodedContent,
@@ -331,14 +331,14 @@ extension SessionEngine {
         return Wait(number: number, message: message)
     }
 
-    /// No part of a request of this side's follows.
+    /// Ends the parts of a request of this side.
     func endParts(of request: SessionMachine.RequestID) {
         change(isOneOfMany: true) { state, now in
             _ = state.machine.endParts(of: request, now: now, into: &state.actions)
         }
     }
 
-    /// Ends a request of the peer's without a reply.
+    /// Ends a request of the peer with its response.
     func respond(to request: IncomingRequest, _ content: EncodedContent) {
         change(isOneOfMany: true) { state, now in
             take(state.machine.lacking(toSend: content.byteCount), in: &state)
@@ -346,13 +346,13 @@ extension SessionEngine {
         }
     }
 
-    /// The handler of a durable call of the peer's has stopped before it was done.
+    /// Notes that the handler of a durable call of the peer has stopped before it was done.
     func abandon(_ request: IncomingRequest) {
         change { state, now in state.machine.abandoned(request, now: now, into: &state.actions) }
     }
 
-    /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeout` at
-    /// the latest. Takes no more messages from now on.
+    /// Ends the session when everything that was accepted is processed and every request has ended, and after `timeout`
+    /// at the latest. Takes no more messages from now on.
     func close(within timeout: Duration? = nil) {
         change { state, now in
             offerHeld(&state, now: now)
@@ -369,8 +369,8 @@ extension SessionEngine {
         }
     }
 
-    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be
-    /// sent, and at the deadline at the latest.
+    /// Tells the peer that this side goes away, and that it should come back after a pause. The peer is told once no
+    /// messages wait to be sent, and at the deadline at the latest.
     func drain(pause: Duration, by deadline: MonotonicTime) {
         change { state, _ in state.machine.drain(pause: pause, by: deadline) }
     }

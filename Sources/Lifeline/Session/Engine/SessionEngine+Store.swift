@@ -1,18 +1,18 @@
 internal import LifelineCore
 internal import LifelineRuntime
 
-// The store: what is to be written and read, as the machine decides.
+// The store. The machine decides what to write and read.
 extension SessionEngine {
-    /// Where durable messages are kept.
+    /// The place of durable messages.
     struct Store: Sendable {
         let store: any SessionStore
-        /// Whose messages they are; nil: a client's.
+        /// The owner of the messages; nil for those of a client.
         let peer: SessionStoreID?
-        /// What is told of errors, which the session goes on after.
+        /// Called with each error. The session continues after it.
         let whenFailed: @Sendable (StoreError) -> Void
     }
 
-    /// Begins to keep durable messages. Only once, and before the first connection.
+    /// Begins to keep durable messages. Call it once at most, and before the first connection.
     func use(_ store: Store, _ durability: SessionMachine.Durability) {
         change { state, _ in
             guard state.machine.endReason == nil else { return }
@@ -21,7 +21,7 @@ extension SessionEngine {
         }
     }
 
-    /// The durable message that came in a session at a place; nil where it is not durable.
+    /// Returns the durable message at a place of a session; nil if it is not durable.
     func durableMessage(_ session: UInt64, _ place: UInt64) -> SessionDurableMessage? {
         let mark = state.withLock { $0.machine.durableMessage(session, place) }
         return mark.map { mark in
@@ -36,7 +36,7 @@ extension SessionEngine {
         }
     }
 
-    /// A durable call of the peer's; nil where the store does not know it.
+    /// Returns a durable call of the peer; nil if the store does not know it.
     func durableCall(_ request: IncomingRequest) -> SessionDurableMessage? {
         let call = state.withLock { $0.machine.durableCall(request) }
         return call.map { mark, method, place in
@@ -51,11 +51,11 @@ extension SessionEngine {
         }
     }
 
-    /// The handler of a message has marked it in the store.
+    /// Notes that a message's handler has marked it in the store.
     func marked(_ place: DurableInbound.Place) { state.withLock { $0.machine.marked(place) } }
 
-    /// Opens when the store knows all that was processed: for good once the session and its handlers are over. Nil when
-    /// it does.
+    /// Opens when the store has everything that was processed; nil if it has already. Final once the session and its
+    /// handlers are over.
     var stored: Latch<Void>? {
         state.withLock { state in
             if state.machine.isStored { return nil }
@@ -65,7 +65,7 @@ extension SessionEngine {
         }
     }
 
-    /// The session is over, and the store is not used any more.
+    /// Stops using the store, because the session is over.
     func closeStore() async {
         await stored?.waitUninterrupted()
         state.withLock { state in
@@ -74,7 +74,7 @@ extension SessionEngine {
         }
     }
 
-    /// Brings stored messages into the lane, and has the store do what there is to do.
+    /// Moves stored messages into the lane, and starts the work that the store has to do.
     @inline(never)
     func useStore(_ state: inout State, now: MonotonicTime) {
         while let byteCount = state.machine.nextStoredByteCount {

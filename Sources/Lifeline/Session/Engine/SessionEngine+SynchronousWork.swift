@@ -1,25 +1,25 @@
 internal import LifelineCore
 
-// Handlers that do not wait: they run on the loop of the connection, behind the read that has brought what they handle,
-// without a task. They get one where that connection is gone, or where another thread still runs what an earlier event
-// asked for. The responses of all of them take one lock. Pushes of a method are handled in order, and so are requests; a
-// push may be handled before a request that came before it.
+// Handlers that do not wait. They run on the connection's loop, after the read of the frames that they handle, without
+// a task. They get a task if that connection is gone, or if another thread still runs effects of earlier events. One
+// lock covers the responses of all of them. The pushes of a method are handled in order, and so are requests, but a
+// push may be handled before an earlier request.
 extension SessionEngine {
-    /// Responses of so many bytes are not put off: 64 KiB. The session counts them once they are sent.
+    /// The size of responses that is not put off further: 64 KiB. The session counts their bytes only once it has them.
     private static var responseByteCount: Int { 64 << 10 }
 
-    /// What has come for such a handler.
+    /// A received message for such a handler.
     enum SynchronousWork {
         case request(InboundRequest)
-        /// Nobody waits for its response any more.
+        /// A request whose response the peer no longer waits for.
         case cancelled(InboundRequest)
-        /// Pushes have come into the inbox.
+        /// The inbox has received pushes.
         case pushes(method: Int, SessionInbox)
         case taken(method: Int, SessionInbox.Run)
     }
 
-    /// Takes the work that there is, to be performed by this thread once the lock is free. Another one may be at it, or
-    /// still have effects of earlier events to run: then that one goes on with it.
+    /// Takes the pending work, which this thread then performs without the lock. Returns nothing if another thread
+    /// performs work, or still has effects of earlier events to run: that thread then does it.
     func takeSynchronousWork(_ state: inout State) -> [SynchronousWork] {
         if state.synchronousWork.isEmpty || state.doesSynchronousWork { return [] }
         if state.runsEffects {
@@ -29,7 +29,7 @@ extension SessionEngine {
         return state.beginSynchronousWork()
     }
 
-    /// Performs the work that there is.
+    /// Performs the pending work.
     func doSynchronousWork() {
         perform(state.withLock { $0.doesSynchronousWork ? [] : $0.beginSynchronousWork() })
     }
@@ -78,8 +78,8 @@ extension SessionEngine {
         }
     }
 
-    /// The session is over, so that no more of such work comes. Returns whether all of it is done;
-    /// `SessionOwner.synchronousWorkEnded` follows where it is not.
+    /// Notes that the session is over, so that no more such work comes. Returns whether all of it is done; if not,
+    /// `SessionOwner.synchronousWorkEnded` follows.
     func endSynchronousWork() -> Bool {
         state.withLock { state in
             if state.doesSynchronousWork || !state.synchronousWork.isEmpty { state.tellsEndOfSynchronousWork = true }
@@ -89,7 +89,7 @@ extension SessionEngine {
 }
 
 extension SessionEngine.State {
-    /// Takes all work, and the pushes of inboxes.
+    /// Takes all work, including the pushes in the inboxes.
     fileprivate mutating func beginSynchronousWork() -> [SessionEngine.SynchronousWork] {
         let work = synchronousWork.flatMap { work -> [SessionEngine.SynchronousWork] in
             switch work {

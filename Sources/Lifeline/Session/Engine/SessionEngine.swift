@@ -3,29 +3,29 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// Drives the machine of one end of a session, which makes all decisions: translates events from any thread into the
-/// machine's, under one lock, and runs its actions.
+/// Drives the machine of one end of a session, which makes all decisions. The engine translates events from any thread
+/// into the machine's events, under one lock, and runs the machine's actions.
 ///
-/// All frames of a read take one lock. What there is to send is offered under the lock, so that frames go out in the
-/// machine's order. Where many events are to be expected, the connection may ask for it later instead, once the tasks
-/// that it runs have run. A connection's side is ended under it, too, so that the end comes behind what was offered and
-/// before a close by the owner. All other effects run after the lock is free, in the machine's order: only one thread
-/// runs effects at a time, and a second one leaves its effects to the first. Effects of the frames of one read run
-/// together, after the last frame.
+/// The frames of one read take one lock. The engine offers frames to the connection under the lock, so that they leave
+/// in the machine's order. If more events are likely to follow, the connection may instead ask for the frames later,
+/// after its tasks have run. The engine also ends a connection's sending side under the lock, so that the end comes
+/// after the offered frames and before a close by the owner. All other effects run after the lock is released, in the
+/// machine's order. Only one thread runs effects at a time; a second one leaves its effects to the first. Effects of
+/// the frames of one read run together, after the last frame.
 ///
-/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has
-/// no room. Both end with the session.
+/// The engine has no task of its own: it sets a timer while the machine has a deadline, and starts a task to wait while
+/// the connection has no room. Both end with the session.
 final class SessionEngine: Sendable {
     typealias Receipt = SessionMachine.Receipt
 
     /// The present connection. The machine has its number.
     struct Outlet {
         let connection: any TransportConnection
-        /// What runs the tasks that its frames wake; nil: nothing of its own.
+        /// The executor of the tasks that its frames wake; nil if it has none of its own.
         let executor: (any TaskExecutor)?
-        /// Whether what was offered last waits for room.
+        /// Whether the last offer waits for room.
         var isBlocked = false
-        /// Whether it asks for what there is to send before long.
+        /// Whether the connection will call `offer()` soon.
         var offersLater = false
     }
 
@@ -38,43 +38,43 @@ final class SessionEngine: Sendable {
         let isSynchronous: Bool
     }
 
-    /// A method of the peer's, which frames name by its number.
+    /// A method of the peer, which frames name by its number.
     struct Route {
         let name: ExactName
-        /// Which of this server's methods it is; nil at a client, and for one that the server does not have.
+        /// The server's method of this name; nil at a client, and if the server has none.
         let method: ServerMethod?
-        /// Where its pushes go; nil: nobody wants them, or none has come.
+        /// The inbox of its pushes; nil if no reader wants them, or none has arrived.
         var inbox: SessionInbox?
-        /// Whether the owner was told that nobody wants its pushes.
+        /// Whether the owner was told that its pushes are unwanted.
         var isToldUnwanted = false
     }
 
-    /// Pushes of sessions that were lost and that nobody has taken yet: they count against no window, so that a server
-    /// that loses its sessions again and again could fill the memory. Where they exceed what one session takes, the
+    /// Pushes of lost sessions that no reader has taken yet. They count against no window, so without a limit a server
+    /// that loses its sessions again and again could fill the memory. While they exceed what one session takes, the
     /// next connection waits.
     struct Leftovers {
         let limit: SessionWindow
-        /// How many bytes of late replies of a method are kept before anybody has asked for them: half its credit.
+        /// The limit of late replies in bytes for a method that no reader has asked for: half the method's credit.
         let replyLimit: Int
         var size = SessionSize()
-        /// Opens when there is room; nil while nobody waits for that.
+        /// Opens when there is room; nil while no connection waits for it.
         var room: Latch<Void>?
 
         var isExceeded: Bool { size.frameCount > limit.frameCount || size.byteCount > limit.byteCount }
     }
 
-    /// Replies to durable calls of one method that nobody waits for.
+    /// The replies to durable calls of one method whose callers no longer wait.
     struct LateReplies {
         let inbox: SessionInbox
-        /// How many bytes are kept before anybody has asked for them; nil: somebody has.
+        /// The number of bytes kept before a reader has asked for the replies; nil once one has.
         var keptByteCount: Int? = 0
     }
 
-    /// A group that a client's user follows.
+    /// A group that the client's user follows.
     struct FollowedGroup {
-        /// The place of the newest push that has come.
+        /// The place of the newest received push.
         var newestPlace: String?
-        /// Opens when it is followed no more; nil: nobody is about to end that.
+        /// Opens when the client has stopped following the group; nil unless it is about to stop.
         var left: Latch<Void>?
     }
 
@@ -85,48 +85,48 @@ final class SessionEngine: Sendable {
         var outlet: Outlet?
         /// Other connections that are not closed yet.
         var otherConnections: [UInt64: any TransportConnection] = [:]
-        /// Messages of this side's that somebody waits for, by the machine's numbers.
+        /// This side's messages whose senders wait, by the machine's numbers.
         var messages: [UInt64: PendingMessage] = [:]
-        /// Told what becomes of the session. Weak, as it has the engine.
+        /// The owner of the session. Weak, because the owner has the engine.
         weak var owner: (any SessionOwner)?
-        /// By the peer's numbers, from 1 on.
+        /// The peer's methods, by their numbers from 1 on.
         var routes: [Route] = []
-        /// Those that users have asked for, by method.
+        /// The inboxes of pushes that users have asked for, by method.
         var pushInboxes: [ExactName: SessionInbox] = [:]
-        /// Where replies to durable calls go that nobody waits for, by method.
+        /// The replies to durable calls whose callers no longer wait, by method.
         var lateReplies: [ExactName: LateReplies] = [:]
-        /// The groups that its user follows.
+        /// The groups that the client's user follows.
         var groups: [ExactName: FollowedGroup] = [:]
-        /// Where parts of the peer's requests go, by the requests' counts.
+        /// The inboxes of parts of the peer's requests, by the requests' counts.
         var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers
-        /// Those of which it is to be looked how many are processed, when the session offers what there is to send.
-        /// Some may be processed whole by then.
+        /// Taken messages whose number of processed ones the engine reads when it next offers frames. By then, all
+        /// messages of some may be processed.
         var watched: [TakenMessages] = []
-        /// The present opening's, and the next one's.
+        /// The details of the present opening and of the next one.
         var details: SessionMachine.OpeningDetails
         var statistics = SessionStatistics()
-        /// Nil: it has none.
+        /// The store of durable messages, if any.
         var store: Store?
-        /// What the store has just failed with; nil: nothing.
+        /// The error that the store has just thrown, if any.
         var storeError: StoreError?
-        /// Opens when the store knows all that was processed; nil while nobody waits for that.
+        /// Opens when the store has everything that was processed; nil while nothing waits for it.
         var stored: Latch<Void>?
-        /// Opens when the session can go to another server, with all that this needs, or stays here, with nil; nil while
-        /// it is not to go.
+        /// Opens with the snapshot for another server when the session ends here, or with nil when it stays; nil unless
+        /// the session is about to move.
         var moved: Latch<SessionSnapshot?>?
-        /// When the timer rings.
+        /// The deadline that the timer is set for.
         var alarm: (deadline: MonotonicTime, call: SharedTimer.CallID)?
 
-        /// For handlers that do not wait, in the order in which it came.
+        /// Work for synchronous handlers, in the order of arrival.
         var synchronousWork: [SynchronousWork] = []
-        /// Whether a thread does such work, and goes on with what is added.
+        /// Whether a thread does such work. The thread also does the work that is added meanwhile.
         var doesSynchronousWork = false
-        /// Whether the owner is to be told once there is none.
+        /// Whether to tell the owner when no such work is left.
         var tellsEndOfSynchronousWork = false
 
         var effects: [Effect] = []
-        /// Whether a thread runs effects, and goes on with those that are added.
+        /// Whether a thread runs effects. The thread also runs those that are added meanwhile.
         var runsEffects = false
 
         init(machine: consuming SessionMachine, details: SessionMachine.OpeningDetails, _ options: SessionOptions) {
@@ -158,13 +158,13 @@ final class SessionEngine: Sendable {
     private let timer: SharedTimer
     /// Finds a server's method by its name; nil at a client, which has none.
     let findMethod: (@Sendable (String) -> ServerMethod?)?
-    /// What all sessions of the server share; nil at a client.
+    /// The budget that all sessions of the server share; nil at a client.
     let budget: SharedSessionBudget?
     /// Opens when the owner has been told that the session is over.
     private let ended = Latch<Void>()
     let state: LockedBox<State>
 
-    /// - Parameter snapshot: of the session at the server that had it; nil: it begins.
+    /// - Parameter snapshot: the session as another server left it; nil for a new session.
     init(
         role: SessionRole,
         options: SessionOptions,
@@ -221,19 +221,19 @@ final class SessionEngine: Sendable {
     /// Whether the peer has made use of the session.
     var isUsed: Bool { state.withLock { $0.machine.isUsed } }
 
-    /// The connection that stands; nil while there is none.
+    /// The present connection, if any.
     var connection: (any TransportConnection)? { state.withLock { $0.outlet?.connection } }
 
-    /// Why the session is over; nil while it is not.
+    /// The reason for the session's end; nil until it ends.
     var endReason: SessionEndReason? { state.withLock { $0.machine.endReason } }
 
-    /// Waits until the session is over and its owner has been told, whatever happens to the task.
+    /// Waits until the session is over and its owner has been told, whether or not the task is cancelled.
     func waitUntilEnded() async { await ended.waitUninterrupted() }
 
-    /// Changes the state under the lock, sends what there is to send, and runs what comes of it after.
+    /// Changes the state under the lock, sends the frames that are ready, and then runs the effects.
     ///
-    /// - Parameter isOneOfMany: whether others like it are to be expected, so that what there is to send may wait for
-    ///   them where the connection says so.
+    /// - Parameter isOneOfMany: whether similar events are likely to follow. Frames then wait for them if the
+    ///   connection will ask for frames soon.
     @inline(__always)
     func change<Result>(isOneOfMany: Bool = false, _ body: (inout State, MonotonicTime) -> Result) -> Result {
         let now = clock.now
@@ -246,7 +246,7 @@ final class SessionEngine: Sendable {
         return result
     }
 
-    /// Sends what there is to send, or has the connection ask for it later. Returns whether effects are to run.
+    /// Sends the frames that are ready, or lets the connection ask for them later. Returns whether to run effects.
     private func settle(_ state: inout State, isOneOfMany: Bool, now: MonotonicTime) -> Bool {
         if state.machine.hasHeldCalls { beginCalls(&state, now: now) }
         if state.moved != nil { goOnMoving(&state, now: now) }
@@ -261,8 +261,8 @@ final class SessionEngine: Sendable {
         return true
     }
 
-    /// Whether the connection has the session offer what there is to send before long. Not a goodbye: what is done once
-    /// the lock is free may close the connection.
+    /// Returns whether the connection will ask for frames soon. A goodbye does not wait for that, because an effect may
+    /// close the connection as soon as the lock is released.
     func offersLater(_ state: inout State) -> Bool {
         if state.machine.hasControlFrames { return false }
         if state.outlet?.offersLater == true { return true }
@@ -271,7 +271,7 @@ final class SessionEngine: Sendable {
         return true
     }
 
-    /// Offers deferred frames first, so that what follows sees them as sent where there is room.
+    /// Offers deferred frames first, so that the next event sees them as sent if there is room.
     func offerHeld(_ state: inout State, now: MonotonicTime) {
         if state.outlet?.offersLater == true { pump(&state, now: now) }
     }
@@ -303,9 +303,9 @@ final class SessionEngine: Sendable {
             owner?.received(event)
             if case .ended = event { ended.open(with: ()) }
         case .waitForRoom(let connection, let id, let pending):
-            // Detached, as the timer is: this may be anybody's task, whose values and priority are its own.
+            // Detached, so that it has neither the values nor the priority of the task that runs the effects.
             Task.detached {
-                // Where it throws, the connection is gone, and its end is reported.
+                // If it throws, the connection is gone, and its end is reported.
                 try? await connection.wait(for: pending)
                 self.madeRoom(on: id)
             }
@@ -327,20 +327,20 @@ extension SessionEngine: FrameSource {
     }
 }
 
-/// A request of the peer's that is to be handled. An object, as it is handed on several times.
+/// A request of the peer to be handled. A class, because it is passed on several times.
 final class InboundRequest: Sendable {
     let request: IncomingRequest
     /// `package.Service/Method`.
     let name: String
-    /// Which of the server's methods it is; nil: none.
+    /// The index of the server's method; nil if the server has none of this name.
     let method: Int?
     let deadline: MonotonicTime?
     let metadata: SessionMetadata
-    /// Empty where it has parts.
+    /// Empty if the request has parts.
     let payload: [UInt8]
-    /// Its parts; nil where it has none.
+    /// The parts; nil if it has none.
     let parts: SessionInbox?
-    /// What runs the tasks of the connection that it came over.
+    /// The executor of the tasks of the request's connection.
     let executor: (any TaskExecutor)?
 
     init(
@@ -362,18 +362,18 @@ final class InboundRequest: Sendable {
     }
 }
 
-/// A session's news for its owner.
+/// News of a session for its owner.
 enum SessionEngineEvent: Sendable {
     case opened(SessionID, isResumed: Bool)
-    /// The peer has forgotten the session, or cannot go on with it: why, and what is known of messages that had been
-    /// accepted.
+    /// The peer has forgotten the session, or cannot continue it. Has the reason, and the accepted messages with what
+    /// is known of each.
     case lost(SessionError, [SessionMessageInDoubt])
-    /// Messages that were accepted before the peer was known, which takes no frames of their length. Comes after
-    /// `opened`.
+    /// Accepted messages that are longer than the frames that the peer takes. They were accepted before the peer was
+    /// known. Comes after `opened`.
     case refused([SessionMessageInDoubt])
     /// Durable messages whose time to live is over.
     case expired([SessionMessageInDoubt])
-    /// The peer goes away: come back after the pause.
+    /// The peer goes away. Come back after the pause.
     case peerLeaving(pause: Duration)
     case peerViolated(String)
     /// The peer says that this side broke the rules.
@@ -382,25 +382,26 @@ enum SessionEngineEvent: Sendable {
     case ended(SessionEndReason, [SessionMessageInDoubt])
 }
 
-/// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock
+/// The owner of a session: receives its events and starts handlers. Calls come in order, one at a time, without a lock
 /// held.
 protocol SessionOwner: AnyObject, Sendable {
-    /// Handle a request, and respond to it in any case.
+    /// Handles a request. It must respond in every case.
     func begin(_ request: InboundRequest)
-    /// The peer does not wait for a response any more.
+    /// Notes that the peer no longer waits for a response.
     func cancel(_ request: IncomingRequest)
-    /// The first push of a method has come.
+    /// Handles the pushes of a method, of which the first has arrived.
     func handlePushes(of method: Int, from inbox: SessionInbox)
-    /// A push has come that nobody wants.
+    /// Notes that a push has arrived that no reader wants.
     func unwanted(_ method: String)
     func received(_ event: SessionEngineEvent)
 
-    /// Handle a request of a synchronous method. Returns the response. Called for one after the other, as pushes are,
-    /// but beside the other calls.
+    /// Handles a request of a synchronous method, and returns the response. Calls of this function and of `handle` come
+    /// one at a time, but may overlap with the others.
     func answer(_ request: InboundRequest) -> EncodedContent
-    /// Handle pushes of a synchronous method.
+    /// Handles pushes of a synchronous method.
     func handle(_ pushes: SessionInbox.Run, of method: Int)
-    /// The last of these calls has returned, and no more come. Called where `endSynchronousWork` has said so.
+    /// Notes that the last of these calls has returned and no more follow. Called only if `endSynchronousWork` returned
+    /// false.
     func synchronousWorkEnded()
 }
 
@@ -422,7 +423,7 @@ extension SessionEngine {
 
     private func timerFired(_ deadline: MonotonicTime) {
         change { state, now in
-            // Another one may have been set meanwhile.
+            // Another timer may have been set meanwhile.
             guard state.alarm?.deadline == deadline else { return }
             state.alarm = nil
             offerHeld(&state, now: now)
