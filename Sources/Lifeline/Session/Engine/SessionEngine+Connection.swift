@@ -26,8 +26,8 @@ extension SessionEngine {
     /// - Parameters:
     ///   - id: an ascending number. If two connections claim the session, it goes to the one with the higher number.
     ///   - attach: passes the connection's frames to this engine from now on. It is called under the lock, so that the
-    ///     engine
-    ///     receives none before the opening. It returns the frames that arrived before; nil if the connection is over.
+    ///     engine receives none before the opening. It returns the frames that arrived before; nil if the connection is
+    ///     over.
     /// - Returns: the reason why the connection does not get the session; nil if it does, or is over.
     func opened(
         by hello: ClientOpening,

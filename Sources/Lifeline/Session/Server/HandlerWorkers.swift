@@ -2,63 +2,63 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 
-/// Runs the handlers of a session's requests in tasks that take one request after the other: a task for each request
-/// would cost more than most handlers do.
+/// Runs the handlers of a session's requests in tasks that each take one request after the other. A task for each
+/// request would cost more than most handlers do.
 ///
-/// Requests wait in a queue. One task is woken for the first, and takes the others behind it as long as its handlers
-/// return without having to wait. Before it begins one, it wakes another task if more requests wait: so that one goes
-/// on with them where the first has to wait, and finds nothing to do otherwise.
+/// Requests wait in a queue. The first wakes one task, which also takes the following ones as long as its handlers
+/// return without waiting. Before a task begins a request, it wakes another task if more requests wait. That task
+/// continues with them if the handler has to wait, and otherwise finds nothing to do.
 final class HandlerWorkers: Sendable {
-    /// Takes requests until it is retired, or there are none and enough others wait for some.
+    /// Takes requests until it is retired, or until the queue is empty and enough other workers are idle.
     private final class Worker: Sendable {
-        /// Where it runs; nil: on the threads that Swift has for tasks.
+        /// The executor that it runs on; nil for Swift's default one.
         let executor: (any TaskExecutor)?
-        // Both are touched under the lock of the workers' state only, and so need none of their own.
+        // Both are accessed only under the lock of the workers' state, so they need none of their own.
         nonisolated(unsafe) var task: Task<Void, Never>?
-        /// Whether it takes no more requests: its task is cancelled, or it runs where no requests come in any more.
+        /// Whether it takes no more requests, because its task is cancelled, or new requests run on another executor.
         nonisolated(unsafe) var isRetired = false
 
         init(_ executor: (any TaskExecutor)?) { self.executor = executor }
     }
 
     private struct State {
-        /// By their counts, which ascend.
+        /// The waiting requests by their counts, which ascend.
         var queue = SparseQueue<InboundRequest>()
         /// The workers that handle requests, by the requests' counts.
         var running = SparseQueue<Worker>()
-        /// All that have not stopped.
+        /// All workers that have not stopped.
         var all: [ObjectIdentifier: Worker] = [:]
-        /// Those without a request, and how each is woken.
+        /// The workers without a request, and their continuations.
         var idle: [(worker: Worker, waiter: Waiter)] = []
-        /// Whether those without a request are looked at before long.
+        /// Whether a call is set that checks the idle workers.
         var watchesIdle = false
-        /// How many requests have come since that began.
+        /// The number of requests since that call was set.
         var requestCount = 0
-        /// Where requests that come now are handled; nil: on the threads that Swift has for tasks.
+        /// The executor for new requests; nil for Swift's default one.
         var executor: (any TaskExecutor)?
-        /// Whether a worker was woken that has not looked at the queue yet.
+        /// Whether a worker was woken that has not checked the queue yet.
         var isWaking = false
-        /// Whether all that runs, and all that begins, is cancelled.
+        /// Whether all present and later handlers are cancelled.
         var cancelsAll = false
-        /// Whether no request comes any more.
+        /// Whether no more requests come.
         var hasEnded = false
     }
 
-    /// How many tasks wait for requests: two, as one goes on where the other has to wait. Each takes up some 2 KiB.
+    /// The largest number of idle tasks: two, because one continues when the other has to wait. Each takes some 2 KiB.
     private static let idleLimit = 2
-    /// How long a session goes without requests before its tasks stop. A new one costs 1 µs.
+    /// The time without requests after which a session's tasks stop. A new task costs 1 µs.
     private static let idleTime = Duration.seconds(10)
 
     private let state = NIOLockedValueBox(State())
 
-    /// The step that follows once the lock is free.
+    /// The step that follows after the lock is released.
     private enum Next {
         case nothing
         case wake(Waiter)
         case start(Worker)
     }
 
-    /// Has a request of a session handled on an executor.
+    /// Handles a request of a session on an executor.
     func submit(_ request: InboundRequest, of session: SessionServerEnd, on executor: (any TaskExecutor)?) {
         let next = state.withLockedValue { state in
             state.queue.append(request.request.count, request)
@@ -69,12 +69,12 @@ final class HandlerWorkers: Sendable {
         perform(next, for: session)
     }
 
-    /// Sees to it that a worker looks at the queue.
+    /// Makes sure that a worker will check the queue.
     private func wake(_ state: inout State) -> Next {
         if state.isWaking || state.queue.isEmpty { return .nothing }
         state.isWaking = true
         if let (worker, waiter) = state.idle.popLast() {
-            // One that runs elsewhere than requests come in now starts another one.
+            // A worker on another executor than new requests retires, and starts another worker.
             if worker.executor !== state.executor { worker.isRetired = true }
             return .wake(waiter)
         }
@@ -92,7 +92,7 @@ final class HandlerWorkers: Sendable {
     }
 
     private func start(_ worker: Worker, for session: SessionServerEnd) {
-        // Detached: whose task this runs in has nothing to do with the requests.
+        // Detached, because the present task has nothing to do with the requests.
         let task = Task.detached(executorPreference: worker.executor) { await self.run(worker, for: session) }
         let isCancelled = state.withLockedValue { state in
             worker.task = task
@@ -102,7 +102,7 @@ final class HandlerWorkers: Sendable {
     }
 
     private func run(_ worker: Worker, for session: SessionServerEnd) async {
-        // Its count alone, as a worker that waits must not keep a request.
+        // Only the count, because a waiting worker must not keep a request alive.
         var last: UInt64?
         while true {
             switch next(for: worker, of: session, after: last) {
@@ -125,7 +125,8 @@ final class HandlerWorkers: Sendable {
         case stop(isLast: Bool)
     }
 
-    /// Never a part of the function that waits for handlers, whose task would have room for all of this meanwhile.
+    /// Never inlined into the function that waits for handlers, whose task would keep the memory for all of this
+    /// meanwhile.
     @inline(never)
     private func next(for worker: Worker, of session: SessionServerEnd, after last: UInt64?) -> Step {
         let (step, next) = state.withLockedValue { state -> (Step, Next) in
@@ -164,14 +165,14 @@ final class HandlerWorkers: Sendable {
         }
     }
 
-    /// Sees to it that idle tasks are looked at later.
+    /// Sets the call that checks the idle workers later.
     private func watchIdle(_ state: inout State, _ timer: SharedTimer) {
         if state.watchesIdle { return }
         (state.watchesIdle, state.requestCount) = (true, 0)
         _ = timer.run(at: timer.clock.now + Self.idleTime) { [weak self] in self?.stopIdle(timer) }
     }
 
-    /// Stops the tasks that wait where no request has come for a while.
+    /// Stops the idle workers if no request has come for a while.
     private func stopIdle(_ timer: SharedTimer) {
         let idle = state.withLockedValue { state -> [(worker: Worker, waiter: Waiter)] in
             state.watchesIdle = false
@@ -186,22 +187,22 @@ final class HandlerWorkers: Sendable {
         for (_, waiter) in idle { waiter.resume() }
     }
 
-    /// Nobody waits for the response to a request any more. Returns the request where its handler has not begun, and
-    /// does not.
+    /// Notes that the peer no longer waits for a request's response. Returns the request if its handler has not begun,
+    /// which it then never does.
     func cancel(_ request: IncomingRequest) -> InboundRequest? {
         let (waiting, task) = state.withLockedValue { state -> (InboundRequest?, Task<Void, Never>?) in
             if let waiting = state.queue.remove(request.count) { return (waiting, nil) }
             guard let worker = state.running[request.count] else { return (nil, nil) }
-            // It takes no other request, which would be cancelled, too.
+            // The worker takes no other request, which would be cancelled, too.
             worker.isRetired = true
             return (nil, worker.task)
         }
-        // The user's code runs in it, which may ask this session.
+        // Cancelling runs the user's code, which may call this session.
         task?.cancel()
         return waiting
     }
 
-    /// All that runs, and all that begins later, is cancelled.
+    /// Cancels all present and later handlers.
     func cancelAll() {
         let tasks = state.withLockedValue { state -> [Task<Void, Never>?] in
             state.cancelsAll = true
@@ -210,8 +211,8 @@ final class HandlerWorkers: Sendable {
         for task in tasks { task?.cancel() }
     }
 
-    /// No request comes any more. Returns whether all handlers have returned; `handlersReturned` follows where they
-    /// have not.
+    /// Notes that no more requests come. Returns whether all handlers have returned; if not, `handlersReturned`
+    /// follows.
     func end() -> Bool {
         let (idle, haveReturned) = state.withLockedValue { state in
             state.hasEnded = true

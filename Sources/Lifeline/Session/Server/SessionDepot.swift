@@ -1,17 +1,17 @@
-/// Where the servers of a fleet leave sessions for each other: a service of each of them. `Fleet` is one.
+/// A store in which the servers of a fleet leave sessions for each other, and a service of each server. `Fleet` is one.
 package protocol SessionDepot: SessionService {
-    /// Whether other servers may take what is left there.
+    /// Whether other servers can take the sessions.
     var isShared: Bool { get }
 
-    /// A session begins at a server. Returns when other servers can find it, or when that takes too long.
+    /// Announces a new session of a server. Returns when other servers can find it, or when that takes too long.
     func begin(_ session: SessionServerEnd, _ claim: SessionClaim) async
 
-    /// Looks for a session that a client has claimed, and that its server does not have. It is taken with that, so that
-    /// nobody else finds it.
+    /// Looks for a session that a client has claimed and that its server does not have. Finding it also takes it, so
+    /// that no other server finds it.
     func find(_ claim: SessionClaim) async -> SessionFinding
 
-    /// Keeps a session, which is over here, for another server.
+    /// Keeps a session, which has ended here, for another server.
     ///
-    /// - Returns: whether it is kept.
+    /// - Returns: whether the session is kept.
     func park(_ session: SessionServerEnd, _ claim: SessionClaim, _ snapshot: SessionSnapshot) async -> Bool
 }

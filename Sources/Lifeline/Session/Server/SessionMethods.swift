@@ -1,11 +1,11 @@
 internal import LifelineCore
 
-/// A server's methods, by their names.
+/// The methods of a server, by name.
 struct SessionMethods: Sendable {
     private let methods: [SessionMethod]
     private let indices: [ExactName: Int]
 
-    /// - Throws: `invalidConfiguration` when two have one name.
+    /// - Throws: `invalidConfiguration` when two methods have one name.
     init(_ services: [any SessionService]) throws(ConnectionError) {
         methods = services.flatMap(\.methods)
         var indices: [ExactName: Int] = [:]
@@ -19,14 +19,14 @@ struct SessionMethods: Sendable {
         self.indices = indices
     }
 
-    /// The number of the method of a name; nil when there is none.
+    /// Returns the index of the method with this name, if any.
     func index(of name: String) -> Int? { indices[ExactName(name)] }
 
     subscript(index: Int) -> SessionMethod { methods[index] }
 
-    /// The engine's part of the method of a name; nil when there is none.
+    /// Returns what the engine needs to know of the method with this name; nil if there is none.
     ///
-    /// - Parameter isSynchronous: whether handlers that do not wait may run where frames are read.
+    /// - Parameter isSynchronous: whether handlers that do not wait may run on the thread that reads frames.
     func method(_ name: String, isSynchronous: Bool) -> SessionEngine.ServerMethod? {
         index(of: name).map { index in
             SessionEngine.ServerMethod(

@@ -6,8 +6,8 @@ internal import NIOConcurrencyHelpers
 
 // Connections.
 extension SessionServer {
-    /// Lets the client of a connection in, and calls `whenOver` when the connection is over. No task waits for that: it
-    /// would take 2.4 KB for each connection.
+    /// Lets the client of a connection in, and calls `whenOver` when the connection is over. No task waits for that: a
+    /// task would take 2.4 KB for each connection.
     func serve(
         _ opened: OpenedConnection<SessionServerIntake>,
         whenOver: @escaping @Sendable () -> Void = {}
@@ -24,7 +24,7 @@ extension SessionServer {
         }
     }
 
-    /// A connection begins. Returns its number.
+    /// Notes that a connection begins. Returns its number.
     private func began(_ connection: any TransportConnection) -> UInt64 {
         let (id, hasEnded) = state.withLockedValue { state in
             state.lastConnection += 1
@@ -35,7 +35,7 @@ extension SessionServer {
         return id
     }
 
-    /// A connection is over.
+    /// Notes that a connection is over.
     private func over(_ id: UInt64, _ session: (end: SessionServerEnd, claim: UInt64)?) {
         if let (session, claim) = session {
             session.engine.disconnected(claim)
@@ -53,7 +53,7 @@ extension SessionServer {
         idle?.open(with: ())
     }
 
-    /// Lets a client in, or says why not. Nil: the connection is of no use.
+    /// Lets a client in, or tells it the reason why not. Returns nil if the connection is to be closed.
     private func admit(
         _ intake: SessionServerIntake,
         _ connection: any TransportConnection,
@@ -62,7 +62,7 @@ extension SessionServer {
         let deadline = state.withLockedValue { $0.registry.helloDeadline(now: clock.now) }
         let timeout = timer.run(at: deadline) {
             connection.abort(ConnectionError(code: .idleTimeout, message: "The client did not say hello in time."))
-            // Even one that has left, and whose goodbye is kept, is not waited for any longer.
+            // A client that has left, and whose goodbye is kept, is not waited for any longer either.
             intake.inputOver.open(with: ())
         }
         defer { timer.cancel(timeout) }
@@ -84,7 +84,7 @@ extension SessionServer {
         }
     }
 
-    /// Does something that takes time before a client can be let in.
+    /// Runs `body`, which takes time before a client can be let in, until the client leaves.
     private func whileClientIsThere<Result: Sendable>(
         _ intake: SessionServerIntake,
         _ body: @escaping @Sendable () async throws -> Result
@@ -97,13 +97,13 @@ extension SessionServer {
             }
             defer { group.cancelAll() }
             guard let result = try await group.next() else { throw SessionHelloFailure.ended }
-            // Both may have come to an end.
+            // Both tasks may have ended.
             if intake.inputOver.value != nil { throw SessionHelloFailure.ended }
             return result
         }
     }
 
-    /// Gives a client its session, when nothing is in the way of that any more.
+    /// Gives a client its session, after everything that has to happen before.
     private func letIn(
         _ hello: ClientOpening,
         _ description: SessionDescription,
@@ -113,7 +113,7 @@ extension SessionServer {
     ) async throws -> (SessionServerEnd, claim: UInt64)? {
         var kept: (client: SessionStoreID, durability: SessionMachine.Durability)?
         var found: SessionFinding?
-        // Taken back in any case: a session has the store by then, or nobody.
+        // Taken back in any case: by then, a session has the store, or the client gets none.
         defer {
             state.withLockedValue { state in
                 state.registry.storeNotOpened(over: id, hello)
@@ -233,7 +233,7 @@ extension SessionServer {
 }
 
 extension SessionCredentials {
-    /// What nobody can guess.
+    /// Returns credentials that cannot be guessed.
     fileprivate static func random(using generator: inout any RandomNumberGenerator & Sendable) -> SessionCredentials {
         SessionCredentials(
             id: SessionID(generator.next(), generator.next()),

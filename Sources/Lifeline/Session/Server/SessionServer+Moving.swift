@@ -3,21 +3,21 @@ internal import LifelineRuntime
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-// Sessions that go to other servers of a fleet.
+// Sessions that move to other servers of a fleet.
 extension SessionServer {
-    /// How long handlers of requests may go on when a session's client is at another server already: then they are
-    /// cancelled. A second, in which nearly all are done.
+    /// The time after which handlers of requests are cancelled if the session's client is already at another server: a
+    /// second, in which nearly all return.
     private static var handlerGrace: Duration { .seconds(1) }
-    /// How long a session may take to come to rest: 4 s, so that its client, which waits at another server, hears of it
-    /// before it gives up.
+    /// The longest time that a session may take to come to rest: 4 s, so that its client, which waits at another
+    /// server, hears of it before it gives up.
     private static var movePatience: Duration { .seconds(4) }
 
-    /// Another server asks for a session, as its client is there.
+    /// Hands a session over to another server, which asks for it because the client is there.
     package func handOver(_ claim: SessionClaim) async -> SessionHandOver {
         let (owner, move) = state.withLockedValue { state in
             (state.registry.handOver(claim), state.moves[claim.credentials.id])
         }
-        // It is on its way, and perhaps known to nobody for a moment.
+        // The session is moving, and for a moment no server may know it.
         if let move { return await move.waitUninterrupted() ? .parked : .busy }
         return switch owner {
         case .unknown: .unknown
@@ -26,9 +26,10 @@ extension SessionServer {
         }
     }
 
-    /// Leaves a session in the depot. Returns whether it is there. One move at a time: others wait for it.
+    /// Leaves a session in the depot. Returns whether it is there. A session has one move at a time; other calls wait
+    /// for it.
     ///
-    /// - Parameter grace: how long handlers of requests may go on before they are cancelled.
+    /// - Parameter grace: the time after which handlers of requests are cancelled.
     @discardableResult
     private func move(_ session: SessionServerEnd, cancellingIn grace: Duration) async -> Bool {
         guard let depot, depot.isShared else { return false }
@@ -62,14 +63,14 @@ extension SessionServer {
         if !inDoubt.isEmpty { configuration.whenInDoubt(session, inDoubt) }
     }
 
-    /// The server goes away: a session whose client is not there any more waits for it elsewhere.
+    /// Moves a session without a connection if the server goes away. It then waits for its client elsewhere.
     func moveIfDraining(_ session: SessionServerEnd) {
         guard depot?.isShared == true, state.withLockedValue({ $0.registry.isDraining }) else { return }
         Task.detached { await self.move(session, cancellingIn: Self.handlerGrace) }
     }
 
-    /// Leaves all sessions in the depot that can be, those that are on their way here among them. Waits until they are
-    /// there.
+    /// Leaves all sessions in the depot that can move, including those that are still on their way here. Waits until
+    /// they are there.
     func moveAll() async {
         guard depot?.isShared == true else { return }
         for search in state.withLockedValue({ Array($0.searches.values) }) { await search.waitUninterrupted() }
@@ -86,23 +87,23 @@ extension SessionServer {
     /// Looks for a session at other servers.
     func search(_ claim: SessionClaim, for connection: UInt64) async -> SessionFinding {
         state.withLockedValue { $0.searches[connection] = Latch() }
-        // To its end, whatever becomes of the connection or this task: what is found is nowhere else.
+        // The search runs to its end even if the connection or this task ends: a session that it finds is nowhere else.
         return await Task.detached { await self.depot?.find(claim) ?? .nothing }.value
     }
 
-    /// A search is over: a session that was found belongs to this server now.
+    /// Notes that a search is over. A session that was found now belongs to this server.
     func searchEnded(for connection: UInt64) {
         state.withLockedValue { $0.searches.removeValue(forKey: connection) }?.open(with: ())
     }
 }
 
 extension SessionServerEnd {
-    /// The claim of its client; nil where it is over, or cannot go to other servers.
+    /// The claim of the session's client; nil if the session is over, or cannot move to other servers.
     package var claim: SessionClaim? { server.state.withLockedValue { $0.registry.claim(of: sessionID) } }
 
-    /// Whether it goes on at another server.
+    /// Whether the session continues at another server.
     package var hasMoved: Bool { if case .moved? = engine.endReason { true } else { false } }
 
-    /// How long it is kept without a connection.
+    /// The time for which the session is kept without a connection.
     package var keptDuration: Duration { max(server.configuration.keptDuration, .zero) }
 }

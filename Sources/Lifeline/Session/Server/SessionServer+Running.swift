@@ -8,7 +8,7 @@ internal import NIOConcurrencyHelpers
 extension SessionServer {
     typealias Listener = any TransportListener<SessionServerIntake>
 
-    /// Listens on all endpoints, or on none.
+    /// Listens on all endpoints. If one fails, listens on none.
     func listen() async throws -> [Listener] {
         let memoryBudget = MemoryBudget(limit: configuration.server.memoryBudget)
         var listeners: [Listener] = []
@@ -45,15 +45,15 @@ extension SessionServer {
         }
     }
 
-    /// Accepts on all listeners until they have stopped, and ends what is left when a shutdown is requested, or the
-    /// task is cancelled.
+    /// Accepts connections on all listeners until they have stopped. Ends everything when a shutdown is requested, or
+    /// when the task is cancelled.
     func serve(on listeners: [Listener]) async {
         await withDiscardingTaskGroup { group in
             for listener in listeners {
                 group.addTask { await self.accept(on: listener) }
             }
             let removal = Task { await removeOldMessages() }
-            // A listener that failed by itself lets sessions go on until somebody shuts the server down.
+            // If a listener fails, its sessions continue until the server is shut down.
             _ = await lifecycle.isShutdownRequested()
             await drain()
             await endAll()
@@ -72,7 +72,7 @@ extension SessionServer {
         if !isIdle { await idle.waitUninterrupted() }
     }
 
-    /// Removes what is stored for clients that have not come back for long, now and once a day.
+    /// Removes stored messages of clients that have not come back for a long time, now and once a day.
     private func removeOldMessages() async {
         guard let store = configuration.store, let duration = configuration.maximumStoredDuration else { return }
         repeat {
@@ -91,7 +91,7 @@ extension SessionServer {
         } while (try? await clock.sleep(until: clock.now + .seconds(86_400))) != nil
     }
 
-    /// Stays until nobody is being let in any more.
+    /// Accepts the connections of a listener. Returns when all its clients are let in or refused.
     private func accept(on listener: Listener) async {
         await withDiscardingTaskGroup { admissions in
             do {
@@ -99,13 +99,13 @@ extension SessionServer {
                     admissions.addTask { await self.serve(opened) { listener.releaseConnection() } }
                 }
             } catch {
-                // Cancelled. Clients that were not let in need not be.
+                // The task was cancelled, so clients that were not let in yet are not.
                 await listener.close()
             }
         }
     }
 
-    /// Sends the clients away, within the grace period; at once when the task is cancelled.
+    /// Sends the clients away within the grace period, or at once when the task is cancelled.
     private func drain() async {
         let now = clock.now
         let end = lifecycle.shutdownDeadline ?? now
@@ -121,7 +121,8 @@ extension SessionServer {
         if !isIdle { await lifecycle.waitForGracePeriod(unless: idle) }
     }
 
-    /// Leaves the sessions that are left for other servers, cuts the connections, and ends what stays. Waits for handlers.
+    /// Leaves the remaining sessions for other servers, aborts the connections, and ends the other sessions. Waits for
+    /// handlers.
     private func endAll() async {
         if !Task.isCancelled { await moveAll() }
         let (connections, sessions) = state.withLockedValue { state in
@@ -130,7 +131,7 @@ extension SessionServer {
             return (Array(state.connections.values), Array(state.sessions.values))
         }
         for connection in connections { connection.abort(.serverShutDown) }
-        // Their clients learn from the next server that they are over.
+        // Their clients learn from the next server that the sessions are over.
         for session in sessions { session.shutDown() }
         for session in sessions { await session.waitUntilOver() }
     }

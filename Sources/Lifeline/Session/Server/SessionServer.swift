@@ -5,39 +5,40 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import ServiceLifecycle
 
-/// A server of sessions: listens on its endpoints, and has services handle what its clients ask for. Sessions go on
-/// while connections come and go; a client may go on with its session at another endpoint than before.
+/// A server of sessions. It listens on its endpoints, and passes the clients' calls and pushes to its services. A
+/// session outlives its connections, and a client may resume its session at another endpoint than before.
 ///
-/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown
+/// `run()` runs the server. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown
 /// drains it:
 ///
 ///     let server = try SessionServer(listeningOn: endpoint, services: [Room()])
 ///     try await ServiceGroup(services: [server], gracefulShutdownSignals: [.sigterm], logger: logger).run()
 ///
-/// `withSessionServer` runs one for as long as a function takes.
+/// `withSessionServer` runs a server for the time of a function.
 public final class SessionServer: Sendable {
-    /// The endpoints that the server was made for; `boundEndpoints` has the real ports where 0 was asked for.
+    /// The endpoints that the server was made for. `boundEndpoints` has the real ports in place of port 0.
     public let endpoints: [Endpoint]
 
     struct State {
         var registry: SessionRegistry<SessionServerEnd>
-        /// Sessions of which something is left: handlers that have not returned, for some.
+        /// The sessions of which something is left: for some, only handlers that have not returned.
         var sessions: [SessionID: SessionServerEnd] = [:]
-        /// Sessions that go to other servers. Opens with whether they are on their way.
+        /// The sessions that move to other servers. A latch opens with whether its session is in the depot.
         var moves: [SessionID: Latch<Bool>] = [:]
-        /// Sessions that are looked for at other servers, by the connections of their clients. Opens with the search's end.
+        /// The searches for sessions at other servers, by the clients' connections. A latch opens at the end of its
+        /// search.
         var searches: [UInt64: Latch<Void>] = [:]
         var connections: [UInt64: any TransportConnection] = [:]
         var lastConnection: UInt64 = 0
-        /// Of two connections that claim a session the later claim counts.
+        /// The number of the last claim. If two connections claim a session, the later claim counts.
         var lastClaim: UInt64 = 0
-        /// Whether nothing may be left: connections that were accepted a moment before are cut, too.
+        /// Whether the server has ended, so that connections that were just accepted are aborted, too.
         var hasEnded = false
-        /// Of each endpoint that has TLS, once it listens.
+        /// The certificates of each endpoint with TLS, once it listens.
         var certificates: [ServerCertificates] = []
-        /// Opens when no connection is left, once somebody waits for that.
+        /// Opens when no connection is left; nil until something waits for it.
         var idle: Latch<Void>?
-        /// When sessions are looked at that may expire.
+        /// The deadline of the timer for sessions that may expire.
         var alarm: (deadline: MonotonicTime, call: SharedTimer.CallID)?
         var random: any RandomNumberGenerator & Sendable
     }
@@ -45,10 +46,10 @@ public final class SessionServer: Sendable {
     let configuration: SessionServerConfiguration
     let services: [any SessionService]
     let methods: SessionMethods
-    /// Where it leaves sessions for other servers; nil: nowhere.
+    /// The depot in which it leaves sessions for other servers, if any.
     let depot: (any SessionDepot)?
     let interceptors: [any SessionServerInterceptor]
-    /// What its sessions share.
+    /// The budget that its sessions share.
     let budget: SharedSessionBudget
     let timer: SharedTimer
     let transport: any Transport
@@ -59,17 +60,17 @@ public final class SessionServer: Sendable {
     var clock: any ClientClock { lifecycle.clock }
     var logger: Logger { log.logger }
 
-    /// Makes a server that does nothing until it is run.
+    /// Makes a server. `run()` starts it.
     ///
     /// - Parameters:
-    ///   - services: what clients can ask for.
-    ///   - interceptors: stand between sessions and handlers, the first one outermost.
-    ///   - logger: gets what happens to connections, as `Server.init` says. Handlers that failed, clients that broke
-    ///     the rules and errors of `authenticate`: `warning`; clients that were refused: `info`. Of lines with one
-    ///     message, 5 in ten minutes are written of each session, and 100 in ten seconds of all; how many were left
-    ///     out, the next one says, or a line at the end of the session or of the server.
-    /// - Throws: `ConnectionError` `invalidConfiguration` when two methods have one name, or the default delivery is
-    ///   durable and there is no store.
+    ///   - services: the methods that clients can call.
+    ///   - interceptors: run between sessions and handlers, the first one outermost.
+    ///   - logger: receives lines about connections, as `Server.init` says. Failed handlers, violations of the protocol
+    ///     and errors of `authenticate` are `warning`; refused clients are `info`. Of lines with the same message, at
+    ///     most 5 in ten minutes are written for each session, and 100 in ten seconds for all. The next line, or a line
+    ///     at the end of the session or the server, has the number of omitted ones.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when two methods have one name, or when the default delivery
+    ///   is durable and there is no store.
     public convenience init(
         listeningOn endpoint: Endpoint,
         configuration: SessionServerConfiguration = SessionServerConfiguration(),
@@ -86,7 +87,7 @@ public final class SessionServer: Sendable {
         )
     }
 
-    /// The same on several endpoints: a client may go on with its session at another one than before.
+    /// Makes a server with several endpoints. A client may resume its session at another endpoint than before.
     public convenience init(
         listeningOn endpoints: [Endpoint],
         configuration: SessionServerConfiguration = SessionServerConfiguration(),
@@ -150,45 +151,46 @@ public final class SessionServer: Sendable {
 
     // MARK: Sessions
 
-    /// Where it keeps durable messages; nil: nowhere.
+    /// The store of durable messages, if any.
     public var store: (any SessionStore)? { configuration.store }
 
-    /// The sessions, those that have no connection at present included; in no order.
+    /// All sessions, including those without a connection, in no particular order.
     public var sessions: [SessionServerEnd] {
         state.withLockedValue { state in state.registry.ids.compactMap { state.registry[$0] } }
     }
 
-    /// The session of an id, as `SessionServerEnd.id` has it; nil when there is none.
+    /// Returns the session with an id (`SessionServerEnd.id`), if any.
     public func session(id: String) -> SessionServerEnd? {
         guard let id = SessionID(hexadecimal: id) else { return nil }
         return state.withLockedValue { $0.registry[id] }
     }
 
-    /// The session of a name, which is its identity's or, without one, what its client calls itself; nil when there is
-    /// none. Of several with one name, the newest has it.
+    /// Returns the session with a name, if any: the name of its identity or, without one, the name that its client
+    /// chose. If several sessions have the name, returns the newest.
     public func session(named name: String) -> SessionServerEnd? {
         state.withLockedValue { $0.registry[name: name]?.session }
     }
 
     // MARK: Running
 
-    /// Where the server listens, with the real ports where 0 was asked for. Waits until it does.
+    /// The endpoints that the server listens on, with the real ports in place of port 0. Waits until the server
+    /// listens.
     ///
-    /// - Throws: `ConnectionError`: why it does not listen, `closedLocally` when it was shut down before it was run.
-    ///   `CancellationError`.
+    /// - Throws: `ConnectionError`: the reason why the server does not listen; `closedLocally` when it was shut down
+    ///   before it was run. `CancellationError`.
     public var boundEndpoints: [Endpoint] {
         get async throws { try await lifecycle.boundEndpoints }
     }
 
-    /// Listens, and serves sessions until the server is shut down or the task is cancelled. In a `ServiceGroup`,
-    /// graceful shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`.
-    /// Cancelling cuts all connections at once, ends the sessions, and cancels their handlers.
+    /// Listens, and serves sessions until the server is shut down or the task is cancelled. In a `ServiceGroup`, a
+    /// graceful shutdown does the same as `shutdown(gracePeriod:)` with `ServerConfiguration.shutdownGracePeriod`.
+    /// Cancelling the task aborts all connections at once, ends the sessions, and cancels their handlers.
     ///
-    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut
-    /// down before returns at once.
+    /// Returns when all handlers have returned, so a handler that ignores cancellation delays it. A server runs once.
+    /// If it was shut down before, `run()` returns at once.
     ///
-    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the
-    ///   task is cancelled.
+    /// - Throws: `ConnectionError` when listening fails, and `alreadyRun` for a second call. `CancellationError` when
+    ///   the task is cancelled.
     public func run() async throws {
         defer { log.logLeftOutCounts() }
         try await lifecycle.run {
@@ -198,23 +200,23 @@ public final class SessionServer: Sendable {
         }
     }
 
-    /// Shuts the server down, within `gracePeriod`:
+    /// Shuts the server down within `gracePeriod`:
     ///
-    /// 1. It stops accepting, and begins no more sessions.
-    /// 2. It sends what waits for a client, and then tells it to come back after a pause, a random part of
-    ///    `SessionServerConfiguration.drainSpread`; clients that do not take all in three quarters of the grace period
-    ///    are told then. A client begins nothing more here; what it had sent is handled, and it leaves when it has all
-    ///    its replies and has processed all pushes.
-    /// 3. What is left when the grace period is over is cut, its handlers are cancelled, and their sessions end.
+    /// 1. It accepts no more connections, and begins no more sessions.
+    /// 2. It sends each client its waiting messages, and then tells it to come back after a pause, a random part of
+    ///    `SessionServerConfiguration.drainSpread`. A client that has not received everything after three quarters of
+    ///    the grace period is told then. From then on, a client begins nothing more here. Its earlier messages are
+    ///    handled, and it leaves when it has all its replies and has processed all pushes.
+    /// 3. At the end of the grace period, it aborts the remaining connections, cancels their handlers, and ends their
+    ///    sessions.
     ///
-    /// In a fleet (`LifelineFleet`) whose engine is shared, sessions do not end: each is left in the engine once its client
-    /// has gone, or the grace period is over, and another server goes on with it. Handlers that run then are cancelled, and
-    /// have three seconds more.
+    /// In a fleet (`LifelineFleet`) whose engine is shared, sessions do not end: each is left in the engine once its
+    /// client has left, or the grace period is over, and another server continues it. Handlers that still run then are
+    /// cancelled, and have three more seconds.
     ///
-    /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
-    /// the grace period, when its own is over earlier. A client that comes back to the next server begins a new session
-    /// there, with what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been
-    /// processed.
+    /// Returns when all handlers have returned, or the task is cancelled. A further call can only shorten the grace
+    /// period. A client that comes back to the next server begins a new session there, with the messages that it had
+    /// not sent. `SessionServerConfiguration.whenInDoubt` receives the pushes that may not have been processed.
     public func shutdown(gracePeriod: Duration) async {
         await lifecycle.shutdown(gracePeriod: gracePeriod)
     }
@@ -226,11 +228,11 @@ public final class SessionServer: Sendable {
         try await lifecycle.waitUntilShutDown()
     }
 
-    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
-    /// stand go on. A server without TLS has nothing to load, nor one that does not run yet.
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on. Present
+    /// connections continue. Does nothing if the server has no TLS, or does not run yet.
     ///
-    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in
-    ///   use.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when the files cannot be used. The files that were loaded
+    ///   before stay in use.
     public func reloadCertificate() async throws(ConnectionError) {
         for certificates in state.withLockedValue({ $0.certificates }) { try await certificates.reload() }
     }
@@ -240,18 +242,18 @@ extension SessionServer: Service {}
 
 // Ends of sessions.
 extension SessionServer {
-    /// A session is over.
+    /// Notes that a session is over.
     func sessionEnded(_ id: SessionID) {
         let session = state.withLockedValue { state in
             state.registry.ended(id)
             return state.sessions[id]
         }
         guard let session else { return }
-        // One that a handler outlives is waited for by a shutdown, and has its place until then.
+        // If a handler outlives the session, a shutdown waits for it, and the session keeps its place until then.
         Task.detached {
             await session.waitUntilOver()
             self.state.withLockedValue { state in
-                // It may have come back from another server.
+                // The session may have come back from another server.
                 if state.sessions[id] === session { state.sessions[id] = nil }
                 state.registry.nothingIsLeft(of: id, session.storeID)
             }
@@ -283,7 +285,7 @@ extension SessionServer {
 }
 
 extension SessionID {
-    /// Reads its description; nil when it is none.
+    /// Parses an id's description; nil if it is none.
     fileprivate init?(hexadecimal text: String) {
         let digits = text.utf8.compactMap { UInt8(exactly: Character(UnicodeScalar($0)).hexDigitValue ?? -1) }
         guard digits.count == 32, text.utf8.count == 32 else { return nil }

@@ -8,7 +8,7 @@ extension SessionServerEnd {
     /// Handles a request, and responds to it.
     nonisolated(nonsending) func handle(_ request: InboundRequest) async {
         let found = request.method.map { methods[$0] }
-        // Interceptors see those that nobody handles, too.
+        // Interceptors also see requests that no method handles.
         let taking = found.flatMap { $0.takes(request) ? $0 : nil }
         let method = taking ?? .unimplemented(request.name)
         let context = context(of: request, method)
@@ -27,13 +27,13 @@ extension SessionServerEnd {
             }
             respond(to: request.request, of: method.name, with: .success(reply))
         } catch {
-            // The server shuts down, or the client has begun another session, in which the call comes again.
+            // The server shuts down, or the client has begun another session, which receives the call again.
             if request.request.isDurable, Task.isCancelled { return engine.abandon(request.request) }
             respond(to: request.request, of: method.name, with: .failure(error))
         }
     }
 
-    /// Has a call or a push handled by way of the interceptors.
+    /// Handles a call or a push through the interceptors.
     @inline(never)
     private nonisolated(nonsending) func intercept(
         _ payload: [UInt8],
@@ -100,7 +100,8 @@ extension SessionServerEnd {
         }
     }
 
-    /// Never a part of the function that waits for the handler, whose task would have room for all of this meanwhile.
+    /// Never inlined into the function that waits for the handler, whose task would keep the memory for all of this
+    /// meanwhile.
     @inline(never)
     private func respond(
         to request: IncomingRequest,
@@ -110,7 +111,7 @@ extension SessionServerEnd {
         engine.respond(to: request, content(of: result, method))
     }
 
-    /// The reply as it is sent, or the status in its place.
+    /// Returns the encoded reply, or the status that replaces it.
     private func content(of result: Result<SessionReply, any Error>, _ method: String) -> EncodedContent {
         do {
             let reply = try result.get()
@@ -122,7 +123,7 @@ extension SessionServerEnd {
         }
     }
 
-    /// The status as it is sent, or a shorter one in its place when no frame can carry it.
+    /// Returns the encoded status, or a shorter one if no frame can carry it.
     private func content(of status: SessionStatus, _ method: String) -> EncodedContent {
         do throws(SessionError) {
             let content = try EncodedContent(status)
@@ -163,17 +164,17 @@ extension SessionServerEnd {
         }
     }
 
-    /// A push could not be decoded, or its handler has failed.
+    /// Logs that a push could not be decoded, or that its handler failed.
     func pushFailed(_ method: String, _ error: any Error) { warn("The handler of a push failed", method, error) }
 
-    /// Logs what went wrong. The method's name and words in the error may be the client's.
+    /// Logs an error. The name of the method, and parts of the error's text, may come from the client.
     @inline(never)
     private func warn(_ message: Logger.Message, _ method: String, _ error: any Error) {
         let error = "\(error)".escaped()
         logger.warning(message, metadata: ["method": "\(method.escaped(limit: 100))", "error": "\(error)"])
     }
 
-    /// What a client learns of an error.
+    /// Returns the status that a client receives for an error.
     private func status(of error: any Error, _ method: String) -> SessionStatus {
         switch error {
         case let status as SessionStatus where status.code != .ok: return status

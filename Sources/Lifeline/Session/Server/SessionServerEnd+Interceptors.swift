@@ -1,6 +1,6 @@
 extension SessionServerEnd {
-    /// Pushes by way of the server's interceptors. Apart from `push`, whose task would have room for the call
-    /// otherwise.
+    /// Sends a push through the server's interceptors. Separate from `push`, whose task would otherwise keep the memory
+    /// for the call.
     @inline(never)
     nonisolated(nonsending) func pushIntercepted(
         _ method: String,

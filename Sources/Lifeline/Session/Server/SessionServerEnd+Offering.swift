@@ -1,16 +1,16 @@
-// Pushes that do not wait, to many sessions at once.
+// Pushes to many sessions at once, without waiting.
 extension SessionServerEnd {
-    /// The answer to a push that was offered.
+    /// The outcome of a push that was offered.
     package enum Offer: Sendable {
-        /// It is accepted, or its delivery let it be dropped.
+        /// The push is accepted, or was dropped, as its delivery allows.
         case accepted
-        /// Its sender would have to wait: for room or credit, or for interceptors.
+        /// The sender would have to wait for room, for credit or for interceptors.
         case wouldWait
-        /// The session does not take it, or any more.
+        /// The session refuses the push, or has ended.
         case refused(SessionError)
     }
 
-    /// A push that is encoded once, for any number of sessions.
+    /// A push that is encoded once for any number of sessions.
     package struct EncodedPush: Sendable {
         package let method: String
         package let metadata: SessionMetadata
@@ -28,17 +28,17 @@ extension SessionServerEnd {
             content = try EncodedContent(.push, metadata, payload: payload)
         }
 
-        /// How many bytes it takes, about.
+        /// The approximate number of bytes that the push takes.
         package var byteCount: Int { content.byteCount + SessionSize.frameOverhead }
     }
 
-    /// Whether it takes nothing any more.
+    /// Whether the session has ended, and takes no more pushes.
     package var hasEnded: Bool { engine.endReason != nil }
 
-    /// Whether pushes go by way of interceptors, so that none is accepted at once.
+    /// Whether pushes pass through interceptors, so that none is accepted at once.
     package var hasInterceptors: Bool { !interceptors.isEmpty }
 
-    /// Takes a push if it can be accepted at once.
+    /// Sends a push if it can be accepted at once.
     package func offer(_ push: EncodedPush) -> Offer {
         if hasInterceptors { return .wouldWait }
         do throws(SessionError) {

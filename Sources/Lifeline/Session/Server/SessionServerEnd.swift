@@ -5,25 +5,26 @@ internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// The server's end of a session with one client. It goes on while connections come and go.
+/// The server's end of a session with one client. It outlives the session's connections.
 public final class SessionServerEnd: Sendable {
-    /// What names the session: 32 hexadecimal digits, chosen by the server.
+    /// The session's id: 32 hexadecimal digits, chosen by the server.
     public var id: String { "\(sessionID)" }
 
-    /// The server that it is a session of. It lets go of the session when that is over.
+    /// The session's server. The server releases the session when it is over.
     public let server: SessionServer
 
     private struct State {
         var description: SessionDescription
         var pushHandlers: [Task<Void, Never>] = []
-        /// Tasks that handle pushes and have not returned; those that handle requests, as one, until they all have;
-        /// handlers that do not wait, as one, too; and the session itself, until everybody has been told of its end.
+        /// The number of tasks that have not returned. Each task that handles pushes counts. The tasks that handle
+        /// requests count as one together, as do the handlers that do not wait, and the session itself until its end
+        /// was reported.
         var taskCount = 3
-        /// Whether handlers of pushes that begin are cancelled at once.
+        /// Whether new handlers of pushes are cancelled at once.
         var cancelsHandlers = false
-        /// Whether services know it.
+        /// Whether services were told of the session.
         var isTold = false
-        /// Nil: nothing was logged, as in most sessions.
+        /// Nil until something is logged, which is never in most sessions.
         var log: LimitedLog?
     }
 
@@ -31,7 +32,7 @@ public final class SessionServerEnd: Sendable {
     let engine: SessionEngine
     let frameLimit: Int
     let decodingOptions: DecodingOptions
-    /// The client's store; nil where it has none, or the server.
+    /// The client's store; nil if the client or the server has none.
     let storeID: SessionStoreID?
     let methods: SessionMethods
     let interceptors: [any SessionServerInterceptor]
@@ -41,8 +42,8 @@ public final class SessionServerEnd: Sendable {
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
-    ///   - kept: the client's store, and what the server's has for it; nil where one of them has none.
-    ///   - found: the session at the server that had it; nil: it begins.
+    ///   - kept: the client's store, and what the server's store has for it; nil if the client or the server has none.
+    ///   - found: the session as another server left it; nil for a new session.
     ///   - whenEnded: called once, when the session is over.
     init(
         _ id: SessionID,
@@ -62,7 +63,7 @@ public final class SessionServerEnd: Sendable {
         interceptors = server.interceptors
         self.whenEnded = whenEnded
         state = NIOLockedValueBox(State(description: description))
-        // Interceptors wait, and the threads that Swift has for tasks are not those that read.
+        // Interceptors wait, and Swift's default executor has other threads than those that read.
         let isSynchronous = interceptors.isEmpty && configuration.server.handlerExecutor == .eventLoop
         engine = SessionEngine(
             role: .server,
@@ -94,33 +95,35 @@ public final class SessionServerEnd: Sendable {
         }
     }
 
-    /// Most servers write no such lines, and their sessions need no log.
+    /// Logs only if the server logs such lines, so that most sessions need no log.
     private func debug(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata = [:]) {
         if server.logger.logLevel <= .debug { logger.debug(message, metadata: metadata()) }
     }
 
-    /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and
-    /// another session may have the name by now.
+    /// The name by which the session is found: the identity's or, without one, the name that the client chose. It may
+    /// be empty, and another session may have it by now.
     public var name: String { state.withLockedValue { $0.description.name } }
 
-    /// Who the client is, as was found out when it connected last; nil when nothing was.
+    /// The client's identity at its last connection, if any.
     public var identity: SessionIdentity? { state.withLockedValue { $0.description.identity } }
 
-    /// What the client said of itself when it connected last. What nobody has checked is the client's word only.
+    /// The client's metadata at its last connection. Unless `authenticate` has checked it, it is only the client's
+    /// claim.
     public var metadata: SessionMetadata { state.withLockedValue { $0.description.metadata } }
 
-    /// What became of messages so far.
+    /// The numbers of messages by their outcomes so far.
     public var statistics: SessionStatistics { engine.statistics }
 
-    /// Tells the client something. Returns when it is accepted; waits while too much is kept for the client.
+    /// Pushes a message to the client. Returns when it is accepted. Waits while too many messages are kept for the
+    /// client.
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
-    ///   - delivery: what is promised of it; nil: `SessionServerConfiguration.defaultDelivery`. Default: nil.
-    ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; of a durable push `noStore`
-    ///   and `storeFailed`; until it is processed also those of `SessionPushStage`; also what an interceptor throws. What
-    ///   its delivery drops is no error otherwise.
+    ///   - delivery: the guarantees for the delivery; nil: `SessionServerConfiguration.defaultDelivery`. Default: nil.
+    ///   - stage: `processed` waits until the client has processed the push, and throws if that does not happen.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or the reason for the end of the session; for a durable
+    ///   push `noStore` and `storeFailed`; with the stage `processed` also those of `SessionPushStage`; also errors of
+    ///   an interceptor. With the stage `accepted`, a message that its delivery drops causes no error.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
@@ -138,7 +141,7 @@ public final class SessionServerEnd: Sendable {
         try await engine.send(.push(method: method), content, delivery, until: stage)
     }
 
-    /// Sends what has come by the interceptors.
+    /// Sends a push that has passed the interceptors.
     nonisolated(nonsending) func send(
         _ push: SessionCall,
         until stage: SessionPushStage
@@ -149,16 +152,16 @@ public final class SessionServerEnd: Sendable {
     }
 
     /// Ends the session when everything that was accepted is processed, and every handler of a request has returned.
-    /// Its client is told, and does not come back by itself. Takes no more messages from now on.
+    /// The client is told, and does not come back by itself. Takes no more messages from now on.
     public func end() {
         engine.close()
     }
 
-    /// Ends the session as `end()` does, and at once when it goes on after `gracePeriod`: its handlers are cancelled
-    /// then, and what the client has not processed is in doubt. Returns when the session has ended. Cancelling the task
-    /// ends the session at once, too.
+    /// Ends the session as `end()` does. If it lasts longer than `gracePeriod`, ends it at once: its handlers are
+    /// cancelled, and the messages that the client has not processed are in doubt. Returns when the session has ended.
+    /// Cancelling the task also ends the session at once.
     ///
-    /// The client, where there is one, is told, and does not come back by itself.
+    /// A connected client is told, and does not come back by itself.
     public func end(gracePeriod: Duration) async {
         await withTaskCancellationHandler {
             engine.close(within: gracePeriod)
@@ -171,20 +174,20 @@ public final class SessionServerEnd: Sendable {
 
 extension SessionServerEnd: Identifiable {}
 
-// What its server does with it.
+// Calls of the server.
 extension SessionServerEnd {
-    /// A client has come back.
+    /// Notes that the client has come back.
     func renew(_ description: SessionDescription) {
         state.withLockedValue { $0.description = description }
     }
 
-    /// It has come from another server, and is kept whether or not its client is still there.
+    /// Notes that the session has come from another server. It is kept whether or not its client is still connected.
     func arrived() {
         debug("The session has come from another server")
         tellServices()
     }
 
-    /// Tells services that it begins here, once.
+    /// Tells services once that the session begins here.
     private func tellServices() {
         let isFirst = state.withLockedValue { state in
             defer { state.isTold = true }
@@ -193,17 +196,17 @@ extension SessionServerEnd {
         if isFirst { for service in server.services { service.sessionOpened(self) } }
     }
 
-    /// Its server shuts down, and has cut its connections.
+    /// Ends the session because its server shuts down. The server has aborted its connections.
     func shutDown() {
         engine.end(.shutDown)
-        // Those, too, that go on after the session.
+        // Also the handlers that outlive the session.
         cancelHandlers()
     }
 
-    /// Its client has begun another session.
+    /// Ends the session because its client has begun another one.
     func endForNext() {
         engine.end(.begunAgain)
-        // Those, too, that go on after the session.
+        // Also the handlers that outlive the session.
         cancelHandlers()
     }
 
@@ -216,16 +219,16 @@ extension SessionServerEnd {
         workers.cancelAll()
     }
 
-    /// Whether it has ended, and all of its handlers have returned.
+    /// Whether the session has ended and all of its handlers have returned.
     var isOver: Bool { allReturned.value != nil }
 
-    /// Waits for that, and until the store knows what they have processed.
+    /// Waits until the session is over, and the store has everything that the handlers processed.
     func waitUntilOver() async {
         await allReturned.waitUninterrupted()
         await engine.stored?.waitUninterrupted()
     }
 
-    /// Waits for the same, until the task is cancelled.
+    /// Waits for the same, or until the task is cancelled.
     ///
     /// - Throws: `CancellationError`.
     func over() async throws {
@@ -233,10 +236,10 @@ extension SessionServerEnd {
         try await engine.stored?.wait()
     }
 
-    /// All handlers of requests have returned, and no request comes any more.
+    /// Notes that all handlers of requests have returned and that no more requests come.
     func handlersReturned() { taskReturned() }
 
-    /// The same of handlers that do not wait.
+    /// Notes the same of handlers that do not wait.
     func synchronousWorkEnded() { taskReturned() }
 
     private func taskReturned() {
@@ -263,7 +266,7 @@ extension SessionServerEnd: SessionOwner {
 
     func handlePushes(of method: Int, from inbox: SessionInbox) {
         let method = methods[method]
-        // Handlers of pushes go on there when the connection is another one.
+        // Handlers of pushes stay on this executor even if the connection changes.
         let executor = server.configuration.server.handlerExecutor.executor(onLoop: engine.connection?.executor)
         let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
             state.taskCount += 1
@@ -278,7 +281,7 @@ extension SessionServerEnd: SessionOwner {
     }
 
     func unwanted(_ method: String) {
-        // The name is the client's.
+        // The name comes from the client.
         logger.notice("There is no method for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
     }
 
@@ -294,7 +297,7 @@ extension SessionServerEnd: SessionOwner {
             let reason = end.isFailure ? SessionError(end) : nil
             debug("The session is over", reason.map { ["reason": "\($0.message)"] } ?? [:])
             if end.dropsWork { cancelHandlers() }
-            // First, so that nobody finds it any more.
+            // First, so that the session is no longer found.
             whenEnded(sessionID)
             if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
             if engine.wasOpened {
@@ -310,19 +313,19 @@ extension SessionServerEnd: SessionOwner {
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)
         case .lost, .peerLeaving, .peerAccused:
-            // A server's session is not lost: it ends.
+            // A server's session is not lost; it ends.
             break
         }
     }
 }
 
-/// Whose session it is.
+/// The description of a session's client.
 struct SessionDescription: Sendable {
     let name: String
     let metadata: SessionMetadata
     let identity: SessionIdentity?
 
-    /// - Parameter identity: decides the name, where there is one.
+    /// - Parameter identity: sets the name, if there is one.
     init(_ hello: ClientOpening, _ identity: SessionIdentity?) {
         name = identity?.sessionName ?? hello.name
         metadata = hello.metadata

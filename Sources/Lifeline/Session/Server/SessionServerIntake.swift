@@ -3,37 +3,35 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// Takes the frames of one of a server's connections: the hello, then those of the session that the connection belongs
-/// to.
+/// Receives the frames of one of a server's connections: the hello, and then the frames of the connection's session.
 final class SessionServerIntake: Sendable {
-    /// A goodbye is kept as it came.
+    /// A goodbye is kept in its encoded form.
     fileprivate typealias Admission = SessionAdmission<[UInt8], (engine: SessionEngine, id: UInt64)>
 
-    /// The most bytes of a frame before the client is let in: several times a hello's.
+    /// The largest frame in bytes before the client is let in: several times the size of a hello.
     static let openingFrameLimit = 64 << 10
 
     /// Opens with the hello, or with the reason why there is none.
     let hello = Latch<Result<ClientOpening, SessionHelloFailure>>()
-    /// Opens when the client has ended its side, or the connection has failed.
+    /// Opens when the client has ended its sending side, or the connection has failed.
     let inputOver = Latch<Void>()
     private let state = NIOLockedValueBox(State())
 
     private struct State {
         var admission = Admission()
-        /// The connection, which is closed when the client has ended its side; nil: not yet.
+        /// The connection to close when the client has ended its side; nil before `closeWhenInputIsOver`.
         var connection: (any TransportConnection)?
     }
 
-    /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the
-    /// connection is over.
+    /// Passes all later frames to a session. Returns the earlier frames that count; nil if the connection is over.
     func attach(to engine: SessionEngine, as id: UInt64) -> [[UInt8]]? {
         let frames = state.withLockedValue { $0.admission.attach(to: (engine, id)) }
-        // A goodbye is the last thing that is said.
+        // A goodbye is the last frame.
         if frames?.isEmpty == false { inputOver.open(with: ()) }
         return frames
     }
 
-    /// Closes the connection when the client has ended its side, as nobody says anything more then.
+    /// Closes the connection when the client has ended its side, because neither side sends anything then.
     func closeWhenInputIsOver(_ connection: any TransportConnection) {
         state.withLockedValue { $0.connection = connection }
         if inputOver.value != nil { connection.close() }
@@ -56,7 +54,7 @@ final class SessionServerIntake: Sendable {
     private var session: (engine: SessionEngine, id: UInt64)? { state.withLockedValue { $0.admission.session } }
 }
 
-// On the connection's loop.
+// Calls on the connection's loop.
 extension SessionServerIntake: SessionFrameSink {
     func receive(_ frames: inout FrameRun.Iterator) -> Bool {
         if let session { return session.engine.receive(&frames, over: session.id) }
@@ -71,7 +69,7 @@ extension SessionServerIntake: SessionFrameSink {
         return true
     }
 
-    /// A frame of a connection that had no session when it came.
+    /// Receives a frame of a connection that had no session when it arrived.
     private func receive(_ frame: UnsafeRawBufferPointer) -> Admission.Step {
         var opening: Result<ClientOpening, SessionViolation>?
         let kind: Admission.Kind

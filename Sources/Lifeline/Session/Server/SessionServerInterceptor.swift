@@ -1,36 +1,34 @@
-/// Stands between a server's sessions and its handlers: sees every call, and may refuse it, watch it, or change its
-/// metadata and its payload; what else is changed in a call has no effect any more. Sees the server's own pushes on
-/// their way to clients, too.
+/// Intercepts every call between a server's sessions and its handlers. It may refuse or watch the call, and change its
+/// metadata and its payload. Changes of other properties have no effect. Also intercepts the server's own pushes to
+/// clients.
 ///
-/// The first interceptor of a server is the outermost. For a stream, `next` returns when the handler has. Requests for
-/// methods that the server does not have come by as unary ones; `next` throws `unimplemented`. Not among them are
-/// requests above `SessionLimits.maximumHandlerCount`, which are refused at once:
-/// `SessionStatistics.refusedRequestCount` counts those.
+/// The first interceptor of a server is the outermost. For a stream, `next` returns when the handler has returned.
+/// Requests for methods that the server does not have are intercepted as unary calls, and `next` throws
+/// `unimplemented`. Requests above `SessionLimits.maximumHandlerCount` are not intercepted, but refused at once, and
+/// counted by `SessionStatistics.refusedRequestCount`.
 public protocol SessionServerInterceptor: Sendable {
-    /// A call or a push came in.
+    /// Intercepts a call or a push of a client.
     ///
     /// - Parameters:
-    ///   - session: whose call it is.
-    ///   - next: handles it: by way of the next interceptor, or the method's handler. It runs in the task that calls
-    ///     it.
-    /// - Throws: what becomes the call's status, as `SessionMethod` says. What is thrown for a push is logged.
+    ///   - session: the session of the call.
+    ///   - next: passes the call to the next interceptor, or to the method's handler, in the task that calls it.
+    /// - Throws: an error that becomes the call's status, as `SessionMethod` says. An error for a push is logged.
     func intercept(
         _ call: SessionCall,
         session: SessionServerEnd,
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply
 
-    /// `SessionServerEnd.push` was called: something is pushed to a client. Default: `next` is called with the push as
-    /// it is.
+    /// Intercepts a push to a client with `SessionServerEnd.push`. Default: calls `next` with the unchanged push.
     ///
-    /// Runs in the task that pushes. Messages of streams do not come by here, as they belong to their call.
+    /// Runs in the task that pushes. Messages of streams are not intercepted, because they belong to their call.
     ///
     /// - Parameters:
-    ///   - push: may be changed in all but its stage.
-    ///   - session: whose client it is for.
-    ///   - next: sends it: by way of the next interceptor, or over the session. Returns when the push has come to its
-    ///     `SessionCall.stage`.
-    /// - Throws: what `SessionServerEnd.push` throws then.
+    ///   - push: may be changed, except for its stage.
+    ///   - session: the session of the client.
+    ///   - next: sends the push through the next interceptor, or over the session. Returns when the push has reached
+    ///     its `SessionCall.stage`.
+    /// - Throws: an error that `SessionServerEnd.push` then throws.
     func interceptServerPush(
         _ push: SessionCall,
         session: SessionServerEnd,
@@ -49,7 +47,7 @@ extension SessionServerInterceptor {
 }
 
 extension ArraySlice<any SessionServerInterceptor> {
-    /// Handles a call by way of these, and by `last` in the end.
+    /// Handles a call through these interceptors, and finally with `last`.
     func make(
         _ call: SessionCall,
         session: SessionServerEnd,
@@ -62,7 +60,7 @@ extension ArraySlice<any SessionServerInterceptor> {
         }
     }
 
-    /// Sends a push by way of these, and by `last` in the end.
+    /// Sends a push through these interceptors, and finally with `last`.
     func send(
         _ push: SessionCall,
         session: SessionServerEnd,

@@ -3,19 +3,19 @@ public import LifelineMessages
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// What a server does for its clients: methods, by name. Generated handler protocols are services. A type that conforms
-/// to two of them says `methods` itself: `chatV1RoomMethods + chatV2RoomMethods`, for example.
+/// A group of methods that a server offers its clients. Generated handler protocols are services. A type that conforms
+/// to two of them defines `methods` itself: `chatV1RoomMethods + chatV2RoomMethods`, for example.
 public protocol SessionService: Sendable {
-    /// The methods. Those of all of a server's services have different names.
+    /// The methods. Their names must differ from those of the server's other services.
     var methods: [SessionMethod] { get }
 
-    /// A session has begun, or has come from another server of the fleet: called once for each, before anything that
-    /// comes over it is handled, and before `SessionServerConfiguration.whenOpened`, whose rules it follows. Default:
-    /// nothing.
+    /// Called once for each session that has begun, or has come from another server of the fleet. The call comes before
+    /// anything that arrives over the session is handled, and before `SessionServerConfiguration.whenOpened`, whose
+    /// rules it follows. Default: does nothing.
     func sessionOpened(_ session: SessionServerEnd)
 
-    /// A session that has begun is over, or goes on at another server of the fleet: called once for each, after
-    /// `SessionServerConfiguration.whenEnded`. Handlers of it may still run. Default: nothing.
+    /// Called once for each begun session that is over, or continues at another server of the fleet. The call comes
+    /// after `SessionServerConfiguration.whenEnded`. Handlers of the session may still run. Default: does nothing.
     func sessionEnded(_ session: SessionServerEnd)
 }
 
@@ -24,25 +24,25 @@ extension SessionService {
     public func sessionEnded(_ session: SessionServerEnd) {}
 }
 
-/// A method of a service, by its name, and the function that handles it.
+/// The name of a service's method, and the function that handles it.
 ///
-/// What the function throws ends a request with a status: a `SessionStatus` as it is, a `CancellationError` as
-/// `cancelled`, all else as `unknown`, of which the client learns nothing more, and the server's logger everything. A
-/// request that is cancelled before its handler has begun is not handed to it.
+/// An error of the function ends a request with a status: a `SessionStatus` is sent as it is, a `CancellationError`
+/// becomes `cancelled`, and any other error becomes `unknown`. The client learns nothing more of such an error, and the
+/// server's logger receives all of it. A request that is cancelled before its handler begins is not handled.
 public struct SessionMethod: Sendable {
     /// `package.Service/Method`.
     public let name: String
-    /// Its shape.
+    /// The method's shape.
     public let kind: SessionCall.Kind
-    /// The type of the messages that it takes.
+    /// The type of the messages that the method receives.
     public let requestType: any DelimitedMessage.Type
-    /// The type of the messages that it answers with; nil for a push.
+    /// The type of the messages that it replies with; nil for a push.
     public let replyType: (any DelimitedMessage.Type)?
-    /// Handles a call; returns the encoded reply.
+    /// Handles a call. Returns the encoded reply.
     let handle: nonisolated(nonsending) @Sendable ([UInt8], SessionContext) async throws -> [UInt8]
-    /// Handles the pushes of a session until there are no more; nil for another kind.
+    /// Handles the pushes of a session until there are no more; nil for other kinds.
     var handlePushes: (nonisolated(nonsending) @Sendable (SessionInbox, SessionContext) async -> Void)?
-    /// Handles a request or a push without waiting; returns the encoded reply. Nil where the handler waits.
+    /// Handles a request or a push without waiting. Returns the encoded reply. Nil if the handler waits.
     var handleNow: (@Sendable (UnsafeRawBufferPointer, SessionContext) throws -> [UInt8])?
 
     private init(
@@ -57,7 +57,7 @@ public struct SessionMethod: Sendable {
         self.handle = handle
     }
 
-    /// A method that replies to a request.
+    /// Makes a method that replies to a request.
     public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ name: String,
         _ handler:
@@ -71,9 +71,10 @@ public struct SessionMethod: Sendable {
         }
     }
 
-    /// A method that replies to a request at once: its handler does not wait. It runs on the thread that has read the
-    /// request, where that is where handlers run (`HandlerExecutor.eventLoop`) and the server has no interceptors. This
-    /// costs a quarter less than a handler that may wait. A closure without `await` is such a handler.
+    /// Makes a method that replies to a request at once, because its handler does not wait. If handlers run on the
+    /// event loop (`HandlerExecutor.eventLoop`) and the server has no interceptors, the handler runs on the thread that
+    /// has read the request. It then costs a quarter less than a handler that may wait. A closure without `await` is
+    /// such a handler.
     public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ name: String,
         _ handler: @escaping @Sendable (_ request: Request, _ context: SessionContext) throws -> Reply
@@ -97,7 +98,7 @@ public struct SessionMethod: Sendable {
         return method
     }
 
-    /// A method that sends messages until it returns.
+    /// Makes a method that sends messages until its handler returns.
     public static func stream<Request: DelimitedMessage, Message: DelimitedMessage>(
         _ name: String,
         _ handler:
@@ -112,7 +113,7 @@ public struct SessionMethod: Sendable {
         }
     }
 
-    /// A method that takes messages, and replies to all of them.
+    /// Makes a method that receives messages, and sends one reply to all of them.
     public static func clientStream<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ name: String,
         _ handler:
@@ -125,7 +126,7 @@ public struct SessionMethod: Sendable {
         }
     }
 
-    /// A method that takes messages, and sends messages until it returns.
+    /// Makes a method that receives messages, and sends messages until its handler returns.
     public static func bothWays<Request: DelimitedMessage, Message: DelimitedMessage>(
         _ name: String,
         _ handler:
@@ -139,7 +140,8 @@ public struct SessionMethod: Sendable {
         }
     }
 
-    /// A method that takes messages and does not reply. Those of one session are handled one after the other, in order.
+    /// Makes a method that receives messages and does not reply. It handles those of one session one at a time, in
+    /// order.
     public static func push<Message: DelimitedMessage>(
         _ name: String,
         _ handler:
@@ -155,7 +157,7 @@ public struct SessionMethod: Sendable {
         return method
     }
 
-    /// The same with a handler that does not wait; see the synchronous `unary`.
+    /// Makes a push method whose handler does not wait; see the synchronous `unary`.
     public static func push<Message: DelimitedMessage>(
         _ name: String,
         _ handler: @escaping @Sendable (_ message: Message, _ context: SessionContext) throws -> Void
@@ -190,27 +192,26 @@ public struct SessionMethod: Sendable {
     }
 }
 
-/// The call that a handler serves: its metadata, its deadline and its session.
+/// The context of a handler's call: its metadata, its deadline and its session.
 public struct SessionContext: Sendable {
     /// `package.Service/Method`.
     public let method: String
-    /// Sent with the request, or with the push.
+    /// The metadata of the request or the push.
     public internal(set) var metadata: SessionMetadata
-    /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The
-    /// handler is cancelled then.
+    /// The time at which the client stops waiting, on the server's clock; nil if it waits without a limit. The handler
+    /// is cancelled then.
     public let deadline: MonotonicTime?
-    /// The push, or the call, as the server's store knows it; nil where it is not durable, or the server has no store.
+    /// The push or the call as the server's store has it; nil if it is not durable, or the server has no store.
     public internal(set) var durableMessage: SessionDurableMessage?
-    /// The session that the request came in.
+    /// The session of the request or the push.
     public let session: SessionServerEnd
-    /// The server, which knows the other sessions.
+    /// The server, which has the other sessions.
     public var server: SessionServer { session.server }
-    /// Who the client is, as `SessionServerConfiguration.authenticate` found out when it connected last; nil when
-    /// nothing was.
+    /// The client's identity, as `SessionServerConfiguration.authenticate` returned it at the last connection, if any.
     public var identity: SessionIdentity? { session.identity }
-    /// The request that parts of a response belong to; nil for a push.
+    /// The request for the parts of a response; nil for a push.
     let request: IncomingRequest?
-    /// The parts of the request; nil where it has none.
+    /// The parts of the request; nil if it has none.
     let parts: SessionInbox?
 
     func with(_ metadata: SessionMetadata, _ durableMessage: SessionDurableMessage?) -> SessionContext {
@@ -219,14 +220,14 @@ public struct SessionContext: Sendable {
         return context
     }
 
-    /// How long the client waits yet, at least 0; nil: as long as it takes.
+    /// The time that the client still waits, at least 0; nil for no limit.
     public var timeRemaining: Duration? { deadline.map { max($0 - session.engine.clock.now, .zero) } }
 }
 
 extension InboxReader {
-    /// The context of the message in hand.
+    /// Returns the context of the present message.
     ///
-    /// - Parameter context: what all messages of the method have in common.
+    /// - Parameter context: the part that all messages of the method share.
     @inline(__always)
     func context(_ context: SessionContext) -> SessionContext {
         let metadata = metadata
@@ -236,7 +237,7 @@ extension InboxReader {
 }
 
 extension SessionContext {
-    /// Where a handler sends the messages of its response.
+    /// Returns the writer for the messages of a response.
     fileprivate func writer<Message>() throws -> SessionStreamWriter<Message> {
         guard let request else { throw SessionStatus(.internal, "A push has no response.") }
         return SessionStreamWriter(
@@ -246,7 +247,7 @@ extension SessionContext {
         )
     }
 
-    /// The message that a handler takes.
+    /// Returns the message of a request.
     fileprivate func request<Request: DelimitedMessage>(_ payload: [UInt8]) throws -> Request {
         try payload.withUnsafeBytes { try request($0) }
     }
@@ -263,7 +264,7 @@ extension SessionContext {
         }
     }
 
-    /// The messages that a handler takes.
+    /// Returns the messages of a request that is a stream.
     fileprivate func messages<Message>() throws -> SessionMessages<Message> {
         guard let parts else {
             throw SessionStatus(.unimplemented, "The method takes a stream of messages, and a single one came.")
@@ -273,15 +274,16 @@ extension SessionContext {
 }
 
 extension SessionMethod {
-    /// Stands for one that the server does not have.
+    /// Returns a method that stands for one that the server does not have.
     static func unimplemented(_ name: String) -> SessionMethod {
         SessionMethod(name, .unary, RawMessage.self, RawMessage.self) { _, _ in
-            // The name is the client's, and may be long.
+            // The name comes from the client, and may be long.
             throw SessionStatus(.unimplemented, "No method \(name.escaped(limit: 100)) takes such calls.")
         }
     }
 
-    /// Whether a request can be one of it: pushes are not asked, and a durable call has one message and one reply.
+    /// Returns whether the method takes such a request. A push method takes none, and a durable call has one message
+    /// and one reply.
     func takes(_ request: InboundRequest) -> Bool {
         kind != .push && (kind == .unary || !request.request.isDurable)
     }

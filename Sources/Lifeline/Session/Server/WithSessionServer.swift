@@ -3,18 +3,18 @@ package import LifelineRuntime
 package import LifelineTransport
 public import Logging
 
-/// Runs a server of sessions, and `body` with it once it listens; `SessionServer` says what it does.
+/// Runs a server of sessions, and calls `body` with it once it listens. See `SessionServer`.
 ///
-/// When `body` returns, the server shuts down with the configuration's grace period, as
-/// `SessionServer.shutdown(gracePeriod:)` says; when it throws or the task is cancelled, at once. The call returns when
-/// all handlers have: one that ignores cancellation holds it up.
+/// When `body` returns, the server shuts down with the grace period of the configuration, as
+/// `SessionServer.shutdown(gracePeriod:)` does. When `body` throws or the task is cancelled, it shuts down at once.
+/// This function returns when all handlers have returned, so a handler that ignores cancellation delays it.
 ///
 /// - Parameters:
-///   - services: what clients can ask for.
-///   - interceptors: stand between sessions and handlers, the first one outermost.
-///   - logger: gets what happens to connections, sessions and handlers, as `SessionServer.init` says.
-/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` as `SessionServer.init` says; what
-///   `body` throws.
+///   - services: the methods that clients can call.
+///   - interceptors: run between sessions and handlers, the first one outermost.
+///   - logger: receives lines about connections, sessions and handlers, as `SessionServer.init` says.
+/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` as `SessionServer.init` says; also any
+///   error of `body`.
 public nonisolated(nonsending) func withSessionServer<Result>(
     listeningOn endpoint: Endpoint,
     configuration: SessionServerConfiguration = SessionServerConfiguration(),
@@ -33,7 +33,7 @@ public nonisolated(nonsending) func withSessionServer<Result>(
     )
 }
 
-/// The same on several endpoints: a client may go on with its session at another one than before.
+/// Runs a server with several endpoints. A client may resume its session at another endpoint than before.
 public nonisolated(nonsending) func withSessionServer<Result>(
     listeningOn endpoints: [Endpoint],
     configuration: SessionServerConfiguration = SessionServerConfiguration(),
@@ -52,7 +52,7 @@ public nonisolated(nonsending) func withSessionServer<Result>(
     return try await server.lifecycle.withRunning(server, body)
 }
 
-/// The same over a transport of a test's.
+/// Runs a server over the transport of a test.
 package nonisolated(nonsending) func withSessionServer<Result>(
     listeningOn endpoints: [Endpoint],
     configuration: SessionServerConfiguration,
