@@ -3,14 +3,14 @@ import FleetProofSupport
 import LifelineCore
 import LifelineRuntime
 
-/// All servers end at once, and all clients come back at once.
+/// The fault in which all servers end at once and all clients come back at once.
 struct ColdRestart {
     let load: FleetScene.Load
 
-    /// Within which time all clients must have sessions again.
+    /// The time within which all clients must have sessions again.
     private static let bound = Duration.seconds(60)
 
-    /// So many sessions may begin at each of three servers in a second that all of them take half of the bound.
+    /// The number of sessions that may begin in a second at each of three servers, so that all need half of the bound.
     static func openingRate(clientCount: Int) -> Int { max(clientCount / 90, 1) }
 
     func run(_ scene: FleetScene) async throws -> FleetOutcome {
@@ -30,7 +30,7 @@ struct ColdRestart {
         let mostInTen = summary.mostOpenings(within: 10, after: start.nanoseconds)
         var misses: [String] = []
         if duration > ColdRestart.bound { misses.append("more than \(ColdRestart.bound)") }
-        // A server that nobody has come to for a second lets so many in at once.
+        // A server without new sessions for a second admits the sessions of one second at once.
         if mostInTen > rate * 11 { misses.append("more sessions began than \(rate) a second") }
         let note = """
             all ready after \(Int(duration.milliseconds)) ms, \

@@ -6,16 +6,16 @@ import Lifeline
 
 /// A process with many clients. It ends with its input.
 ///
-/// Commands, each of which it says is done: `begin` and `stop` sending; `mark`, from which on pauses are measured and
-/// sessions awaited; `ready`, once all clients have a session and have joined their groups since the mark;
-/// `report FILE`, which writes what every client has seen.
+/// Commands, each of which it reports as done: `begin` and `stop` sending; `mark` starts the measurement of pauses and
+/// the wait for sessions; `ready` waits until all clients have a session and have joined their groups since the mark;
+/// `report FILE` writes the reports of all clients.
 struct FleetClients: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "clients", shouldDisplay: false)
 
     @Option(help: "The endpoint to connect to.") var to: String
     @Option(help: "The number of the first client.") var first: Int
-    @Option(help: "How many clients there are.") var count: Int
-    @Option(help: "How often each sender sends, in milliseconds.") var every: Int
+    @Option(help: "The number of clients.") var count: Int
+    @Option(help: "The interval of each sender's messages, in milliseconds.") var every: Int
 
     func run() async throws {
         let endpoint = try Endpoint(to)

@@ -2,7 +2,7 @@ import ArgumentParser
 import FaultSupport
 import Foundation
 
-/// What happens to a fleet under load.
+/// A fault of a fleet under load.
 enum FleetFault: String, CaseIterable, ExpressibleByArgument {
     case rollingRestart = "rolling-restart"
     case serverKilled = "server-killed"
@@ -10,7 +10,7 @@ enum FleetFault: String, CaseIterable, ExpressibleByArgument {
     case redisPaused = "redis-paused"
     case partition
 
-    /// Whether nothing may be lost, even if somebody is told of it.
+    /// Whether the fault must not lose anything, not even with a report.
     var isHarmless: Bool {
         switch self {
         case .rollingRestart, .redisPaused, .partition: true
@@ -18,13 +18,13 @@ enum FleetFault: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The longest pause in deliveries that 99 % of the clients may see; nil: any.
+    /// The longest pause in deliveries that 99 % of the clients may see; nil for no limit.
     var pauseBound: Duration? { self == .rollingRestart ? .seconds(1) : nil }
 
-    /// How long Redis is away in one way or another.
+    /// The time for which Redis is unreachable in some way.
     private static let absence = Duration.seconds(3)
 
-    /// Makes it happen, and puts it right. Returns what there is to say of it.
+    /// Causes the fault, and repairs it. Returns a description.
     func happen(to scene: FleetScene) async throws -> String {
         switch self {
         case .rollingRestart:

@@ -4,7 +4,7 @@ import Lifeline
 import LifelineProtos
 import Logging
 
-/// What clients and servers send: `from` names the sender, and `nonce` is the message's number.
+/// The messages of clients and servers: `from` names the sender, and `nonce` is the message's number.
 typealias FleetMessage = Sample_Chat_V1_ChatMessage
 
 extension FleetMessage {
@@ -15,14 +15,14 @@ extension FleetMessage {
         }
     }
 
-    /// Numbers come from the wire.
+    /// Clamped, because numbers come from the wire.
     var number: Int { Int(clamping: nonce) }
 }
 
 enum FleetMethods {
-    /// From a server to one session.
+    /// The method of a server's messages to one session.
     static let tell = "fleet.Proof/Tell"
-    /// From a server to a group.
+    /// The method of a server's messages to a group.
     static let push = SessionPushMethod<FleetMessage>("fleet.Proof/Push")
 }
 
@@ -36,25 +36,25 @@ extension ClientMethod {
 }
 
 enum FleetGroups {
-    /// The group that every session is in by itself.
+    /// The group that all sessions join automatically.
     static let automatic = "everybody"
-    /// Each client joins one of them by itself.
+    /// The groups of which each client joins one itself.
     static let rooms = (0..<8).map { "rooms/\($0)" }
     static let all = [automatic] + rooms
 
     static func room(of client: Int) -> String { rooms[client % rooms.count] }
 }
 
-/// Clients whose pauses are measured: they get many messages.
+/// The clients whose pauses are measured. They receive many messages.
 enum FleetSample {
     static func contains(_ client: Int) -> Bool { client % 10 == 0 }
 
-    /// How often a server sends to a session of such a client, at least.
+    /// The longest time between two messages of a server to a session of such a client.
     static let interval = Duration.milliseconds(100)
 }
 
 extension Logger {
-    /// Says what must not happen. That servers, sessions and Redis are lost is the proof's own doing.
+    /// Logs errors only. The losses of servers, sessions and Redis are the proof's own doing.
     static var quiet: Logger {
         var logger = Logger(label: "fleet") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error

@@ -1,16 +1,16 @@
 import FaultSupport
 import FleetProofSupport
 
-/// What came of one fault.
+/// The outcome of one fault.
 struct FleetOutcome {
     let name: String
-    /// What happened.
+    /// The description of the fault.
     let note: String
     let clientCount: Int
     let tally: FleetTally
-    /// The longest pauses in deliveries, of the clients where they are measured.
+    /// The longest pause in deliveries of each client whose pauses are measured.
     let pauses: Durations
-    /// What is not as it must be, beside messages.
+    /// Failures other than those of messages.
     let misses: [String]
 
     init(
@@ -74,7 +74,7 @@ struct FleetOutcome {
 }
 
 extension Durations {
-    /// There is one at least: client 0's.
+    /// Never empty: client 0 is always included.
     fileprivate init(of reports: [ClientReport]) {
         self.init(reports.filter { FleetSample.contains($0.client) }.map { .nanoseconds($0.pause.longest) })
     }

@@ -4,59 +4,61 @@ import FleetProofSupport
 import Foundation
 import LifelineRuntime
 
-/// Has a fleet of servers fail in several ways under load, and counts every message at its receiver.
+/// Makes a fleet of servers fail in several ways under load, and counts every message at its receiver.
 @main struct FleetProof: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/fleet",
-        abstract: "Lets servers of a fleet and their Redis fail, and counts what that does to the messages.",
+        abstract: "Makes the servers of a fleet and their Redis fail, and checks that each loss is reported.",
         discussion: """
-            Three servers share a Redis. Clients come to them through HAProxy, which knows nothing of sessions and \
+            Three servers share a Redis. Clients connect to them through HAProxy, which knows nothing of sessions and \
             sends each connection to the server with the fewest. All are processes in network namespaces that the \
-            script makes and removes, as root. Each client sends numbered pushes and calls; each server sends numbered \
-            messages to each of its sessions, to a group of all sessions, and to rooms that clients join by \
-            themselves. Each message is noted by who gets it, and each that is not known to be lost must be there \
-            once, in the order of its sender. For each fault all begins anew:
+            script makes and removes, as root. Each client sends numbered pushes and calls. Each server sends numbered \
+            messages to each of its sessions, to a group of all sessions, and to rooms that clients join themselves. \
+            Each receiver records its messages. Every message that was not reported lost must be there once, in the \
+            order of its sender. Each fault begins with new processes:
 
-              rolling-restart  one server after the other gets SIGTERM, ends, and is started again, 13 s after one \
-            another: nothing may be lost, and 99 % of the clients see no pause of more than 1 s
-              server-killed    a server gets SIGKILL, and is started again: what it had not processed is in doubt
-              redis-killed     Redis gets SIGKILL, and is started again without its data: gaps are told
-              redis-paused     Redis answers nobody for 3 s: nothing may be lost
-              partition        no packet goes between one server and Redis for 3 s: nothing may be lost
+              rolling-restart  One server after the other gets SIGTERM, ends, and is started again, 13 s apart. \
+            Nothing may be lost, and 99 % of the clients see no pause of more than 1 s.
+              server-killed    A server gets SIGKILL, and is started again. The messages that it had not processed \
+            are in doubt.
+              redis-killed     Redis gets SIGKILL, and is started again without its data. Gaps are reported.
+              redis-paused     Redis does not answer for 3 s. Nothing may be lost.
+              partition        No packet passes between one server and Redis for 3 s. Nothing may be lost.
 
-            The table has, for each fault, the messages that came; that were lost, doubled or reordered, and nobody \
-            was told; that are in doubt, as their senders were told; that clients did not get, as they were told; how \
-            many gaps members of groups were told of; how many sessions were lost; and how long a client got nothing \
-            at the longest. That is measured at each tenth client, to which its server sends each 100 ms. It ends with \
-            status 1 where anything was lost, doubled or reordered that was not told, or a bound is missed.
+            The table has for each fault: the delivered messages; those that were lost, doubled or reordered without a \
+            report; those that were reported to their senders as in doubt; those that were reported lost to the \
+            clients; the gaps that were reported to members of groups; the lost sessions; and the longest pauses in \
+            deliveries. Pauses are measured at every tenth client, to which its server sends every 100 ms. The exit \
+            status is 1 if a message was lost, doubled or reordered without a report, or a bound is missed.
             """,
         subcommands: [FleetServer.self, FleetClients.self]
     )
 
-    @Option(help: "Which fault; may be repeated. Default: all of them.") var only: [FleetFault] = []
-    @Option(help: "How many clients there are. Default: 2000, with --quick 60, with --cold-restart 10000.")
+    @Option(help: "A fault to run; may be repeated. Default: all faults.") var only: [FleetFault] = []
+    @Option(help: "The number of clients. Default: 2000, with --quick 60, with --cold-restart 10000.")
     var clients: Int?
     @Option(
         help: """
-            How often each sender sends, in milliseconds. Default: 4000, with --quick 200, with --cold-restart 20000.
+            The interval of each sender's messages, in milliseconds. Default: 4000, with --quick 200, with \
+            --cold-restart 20000.
             """
     ) var interval: Int?
     @Flag(
         help: """
-            As briefly as shows that all of it works. For a busy machine: a pause that is over its bound is told, but \
-            is no failure.
+            A short run, which shows that everything works, also on a busy machine: a pause over its bound is printed, \
+            but is no failure.
             """
     ) var quick = false
     @Flag(
         help: """
-            In place of the other faults: all servers get SIGKILL at once, and are started again. All clients must \
-            have sessions again within 60 s, and each server begins no more sessions in a second than it may.
+            Runs this fault instead of the others: all servers get SIGKILL at once, and are started again. All clients \
+            must have sessions again within 60 s, and no server may begin more sessions in a second than its limit.
             """
     ) var coldRestart = false
     @Flag(help: "Keep the servers' records.") var keep = false
     @Option(
         help: """
-            To see that faults are found: what servers note wrongly of one message: drop, double or swap.
+            Shows that the check works: the error that servers make when they record one message: drop, double or swap.
             """
     ) var spoil: Spoil?
 
@@ -91,7 +93,7 @@ import LifelineRuntime
         load.interval = .milliseconds(interval ?? (coldRestart ? 20_000 : quick ? 200 : 4_000))
         load.spoil = spoil
         if quick {
-            // Clients whose connections are as short-lived come back later each time.
+            // A client whose connections last only this long waits longer before each new one.
             (load.timeBefore, load.timeBetween, load.timeAfter) = (.seconds(1), .seconds(1), .seconds(1))
         }
         if coldRestart { load.openingRate = ColdRestart.openingRate(clientCount: load.clientCount) }
@@ -108,7 +110,7 @@ import LifelineRuntime
         return FleetOutcome(fault, note, tally, reports, isPauseBound: !quick)
     }
 
-    /// Runs `body` in a scene of its own, and prints what came of it. Returns whether that is not as it must be.
+    /// Runs `body` in its own scene, and prints the outcome. Returns whether it has failed.
     private func report(_ body: (FleetScene) async throws -> FleetOutcome) async throws -> Bool {
         let folder = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -128,6 +130,6 @@ import LifelineRuntime
         return outcome.isMissed
     }
 
-    /// At once, also into a file.
+    /// Writes a line without buffering, even if the output is a file.
     private func put(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }

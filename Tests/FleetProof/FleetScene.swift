@@ -2,21 +2,21 @@ import FaultSupport
 import FleetProofSupport
 import Foundation
 
-/// Redis, three servers, proxies in front of them, and clients, in a network of their own.
+/// Redis, three servers, their proxies, and the clients, in a network of their own.
 ///
-/// Redis and two of the servers are at the network's server, the third one is at its client, with proxies and clients.
-/// So the way between that server and Redis can be cut at the router, and no other.
+/// Redis and two of the servers run at the network's server node. The third server runs at its client node, as do the
+/// proxies and the clients. So the router can cut the path between that server and Redis, and no other path.
 actor FleetScene {
-    /// How many clients there are, and how they send.
+    /// The number of clients, and how they send.
     struct Load {
         var clientCount = 2_000
         var processCount = 2
         var interval = Duration.seconds(4)
         var openingRate: Int?
         var spoil: Spoil?
-        /// The time before a fault. A connection is stable after 10 s, and its client comes back at once.
+        /// The time before a fault. After 10 s a connection is stable, and its client reconnects at once.
         var timeBefore = Duration.seconds(12)
-        /// The time between two servers that are restarted.
+        /// The time between the restarts of two servers.
         var timeBetween = Duration.seconds(13)
         /// The time after a fault.
         var timeAfter = Duration.seconds(3)
@@ -44,9 +44,9 @@ actor FleetScene {
     private var records: [RecordReader] = []
     private var reportCount = 0
 
-    /// After which time without a message those that are missing are lost: servers compare their groups each 5 s.
+    /// The time without messages after which missing ones are lost: servers compare their groups every 5 s.
     private static let silence = Duration.seconds(12)
-    /// How long anything may take on a busy machine.
+    /// The longest time that a step may take on a busy machine.
     private static let patience = Duration.seconds(120)
 
     init(_ load: Load, in network: TestNetwork, folder: URL) {
@@ -89,19 +89,19 @@ actor FleetScene {
         for server in servers { try await tell(server.program, "begin") }
     }
 
-    /// Has all stop to send, waits until all messages have come that will come, and says what came of them.
+    /// Stops all senders, waits until no more messages arrive, and returns the result.
     func settle() async throws -> (tally: FleetTally, reports: [ClientReport]) {
         try await tellClients("stop")
         for server in servers { try await tell(server.program, "stop") }
         var (count, changed) = (0, ContinuousClock.now)
         while true {
-            // Reports before records: what a client has not sent, no server has processed.
+            // Reports are read before records, so that no record has a message that its client's report lacks.
             let reports = try await reports()
             let tally = FleetTally(reports, try summary(), automaticGroup: FleetGroups.automatic)
             if tally.deliveredCount > count {
                 (count, changed) = (tally.deliveredCount, .now)
             } else if tally.isClean || .now - changed > FleetScene.silence {
-                // What comes although it was told to be lost, or comes twice, would have come.
+                // Messages that were reported lost, or that arrive twice, would have arrived by now.
                 return (tally, reports)
             }
             try await Task.sleep(for: .milliseconds(500))
@@ -174,7 +174,7 @@ actor FleetScene {
 
     func restartServer(_ index: Int) async throws { try await startServer(index, sending: true) }
 
-    /// Ends a server as an orchestrator does. Returns how long that took.
+    /// Ends a server as an orchestrator does. Returns how long it took.
     @discardableResult
     func drainServer(_ index: Int) async throws -> Duration {
         let began = ContinuousClock.now
@@ -204,7 +204,7 @@ actor FleetScene {
         return count
     }
 
-    /// What all servers have written into their records.
+    /// Returns the summary of the records of all servers.
     func summary() throws -> ServerSummary {
         for record in records { try record.read() }
         return records.reduce(into: ServerSummary()) { summary, record in
@@ -242,13 +242,13 @@ actor FleetScene {
         try await network.run("redis-cli", place + command, at: .server)
     }
 
-    /// Each process with clients has one, as a proxy takes two descriptors for a client.
+    /// Starts a proxy for one process of clients. A proxy needs two descriptors for each client.
     private func startProxy(_ port: UInt16, clientCount: Int) async throws {
         let hosts = servers.map { server in
             let host = server.node == .server ? address : "127.0.0.1"
             return "    server \(server.letter) \(host):\(server.port) check inter 100ms fall 1 rise 1"
         }
-        // To the server with the fewest connections, as HAProxy has it for long ones.
+        // Each connection goes to the server with the fewest, as HAProxy recommends for long ones.
         let lines = [
             "global", "    maxconn \(clientCount * 3 / 2 + 200)",
             "defaults", "    mode tcp", "    timeout connect 1s", "    timeout client 1h", "    timeout server 1h",
@@ -287,7 +287,7 @@ private final class RecordReader {
         let file = try FileHandle(forReadingFrom: URL(filePath: path))
         try file.seek(toOffset: offset)
         let bytes = try file.readToEnd() ?? Data()
-        // The last line may be under way.
+        // The last line may be incomplete.
         guard let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return }
         let lines = bytes[...end]
         offset += UInt64(lines.count)

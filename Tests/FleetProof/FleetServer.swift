@@ -10,22 +10,22 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// One server of the fleet. It writes into its record what it processes and what it sends. SIGTERM drains it, and so
-/// does the end of its input.
+/// One server of the fleet. It records the messages that it processes and sends. SIGTERM drains it, as does the end of
+/// its input.
 ///
-/// Commands: `begin` and `stop` sending; `members`, of which it says how many sessions here are in the automatic group.
+/// Commands: `begin` and `stop` sending; `members` reports how many of its sessions are in the automatic group.
 struct FleetServer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "server", shouldDisplay: false)
 
-    @Option(help: "The name of this process; another one for each run of a server.") var name: String
+    @Option(help: "The name of this process, different for each run of a server.") var name: String
     @Option(help: "The endpoint to listen on.") var on: String
     @Option(help: "The URL of Redis.") var redis: String
     @Option(help: "The file for the record.") var record: String
-    @Option(help: "How often each sender sends, in milliseconds.") var every: Int
-    @Option(help: "How many sessions may begin in a second.") var openingRate: Int?
-    @Option(help: "Over how many milliseconds clients come back that are sent away.") var spread: Int
+    @Option(help: "The interval of each sender's messages, in milliseconds.") var every: Int
+    @Option(help: "The most sessions that may begin in a second.") var openingRate: Int?
+    @Option(help: "The milliseconds over which clients come back that are sent away.") var spread: Int
     @Flag(help: "Send from the beginning.") var begin = false
-    @Option(help: "What it notes wrongly of one message.") var plant: Spoil?
+    @Option(help: "The error that it makes when it records one message.") var plant: Spoil?
 
     func run() async throws {
         let record = try LineRecord(at: record)
@@ -45,7 +45,7 @@ struct FleetServer: AsyncParsableCommand {
             services: [fleet, ClientMessages(record: record, spoil: plant)],
             logger: .quiet
         )
-        // Shut down in the other order.
+        // The group shuts them down in reverse order.
         let group = ServiceGroup(
             services: [fleet, server, GroupSpeaker(speaker: speaker, fleet: fleet)],
             gracefulShutdownSignals: [.sigterm],
@@ -63,7 +63,7 @@ struct FleetServer: AsyncParsableCommand {
         var configuration = SessionServerConfiguration()
         configuration.drainSpread = .milliseconds(spread)
         configuration.maximumOpeningRate = openingRate
-        // All clients may come to one server.
+        // All clients may connect to one server.
         configuration.maximumSessionCount = 20_000
         configuration.server.maximumConnections = 20_000
         configuration.server.shutdownGracePeriod = .seconds(5)
@@ -89,7 +89,7 @@ struct FleetServer: AsyncParsableCommand {
     }
 }
 
-/// Writes down what clients send.
+/// Records the messages of clients.
 private struct ClientMessages: SessionService {
     let record: LineRecord
     let spoil: Spoil?
@@ -116,7 +116,7 @@ private struct ClientMessages: SessionService {
 }
 
 extension LineRecord {
-    /// A proof whose records cannot be written says nothing: it ends.
+    /// Writes an entry. Ends the program if it cannot, because a proof without records proves nothing.
     func write(_ entry: ServerEntry) {
         do { try add(entry.line) } catch { fatalError("\(error)") }
     }

@@ -5,7 +5,7 @@ import LifelineFleet
 import ServiceLifecycle
 import Synchronization
 
-/// Sends numbered messages to each session of a server, and lets others know whether to send.
+/// Sends numbered messages to each session of a server. Also tells the group speaker whether to send.
 final class FleetSpeaker: Sendable {
     private struct State {
         var isSpeaking = false
@@ -28,8 +28,8 @@ final class FleetSpeaker: Sendable {
 
     func stop() { state.withLock { $0.isSpeaking = false } }
 
-    /// Sends to a session from now on, until it takes no more. One that goes on over another connection is known
-    /// already.
+    /// Sends to a session from now on, until it refuses. Does nothing for a session that continues over another
+    /// connection.
     func speak(to session: SessionServerEnd) {
         let sender = state.withLock { state -> String? in
             guard state.sessions.insert(session.id).inserted else { return nil }
@@ -49,7 +49,7 @@ final class FleetSpeaker: Sendable {
         }
     }
 
-    /// The session is over here.
+    /// Notes that a session is over at this server.
     func forget(_ session: SessionServerEnd) { state.withLock { _ = $0.sessions.remove(session.id) } }
 }
 
@@ -66,7 +66,7 @@ struct GroupSpeaker: Service {
 
     private func speak(to group: String) async {
         var number = 0
-        // It throws at the end.
+        // It throws at the graceful shutdown.
         try? await ticking(every: speaker.interval) {
             guard speaker.isSpeaking else { return }
             number += 1
@@ -80,10 +80,10 @@ struct GroupSpeaker: Service {
     }
 }
 
-/// Runs `body` again and again, at first after a random part of the interval, so that not all senders send at once. It
-/// ends between two runs when a graceful shutdown begins.
+/// Runs `body` repeatedly, first after a random part of the interval, so that the senders do not all send at once. Ends
+/// between two runs when a graceful shutdown begins.
 ///
-/// - Throws: `CancellationError`; what `body` throws.
+/// - Throws: `CancellationError`; any error of `body`.
 func ticking(
     every interval: Duration,
     _ body: nonisolated(nonsending) () async throws -> Void

@@ -7,13 +7,13 @@ import LifelineRuntime
 import Logging
 import Synchronization
 
-/// A client that sends numbered messages, and notes those that come.
+/// A client that sends numbered messages, and records the received ones.
 final class ProofClient: Sendable {
     private struct State {
         var report: ClientReport
         var isSending = false
         var joinCount = 0
-        /// How many sessions were opened until the mark.
+        /// The number of sessions that were opened before the mark.
         var markedCount = 0
     }
 
@@ -26,7 +26,7 @@ final class ProofClient: Sendable {
         (self.number, self.interval) = (number, interval)
         var configuration = SessionClientConfiguration()
         configuration.name = "\(number)"
-        // However long a fault lasts.
+        // A fault may last for any time.
         configuration.client.backoff.maximumAttempts = nil
         client = SessionClient(to: endpoint, configuration: configuration, logger: .quiet)
         state = Mutex(State(report: ClientReport(client: number)))
@@ -62,7 +62,7 @@ final class ProofClient: Sendable {
 
     /// Runs until the client is closed.
     func run() async throws {
-        // Before the first one can come.
+        // Before the first push can arrive.
         let direct = client.pushes(FleetMethods.tell, of: FleetMessage.self)
         let groups = client.pushes(FleetMethods.push.name, of: FleetMessage.self)
         try await withThrowingDiscardingTaskGroup { tasks in
@@ -124,7 +124,7 @@ final class ProofClient: Sendable {
         try? await ticking(every: interval) {
             let message = state.withLock { state -> FleetMessage? in
                 guard state.isSending else { return nil }
-                // Counted before it is sent, as a call may be handled before it returns.
+                // Counted before it is sent, because a call may be handled before it returns.
                 state.report.sent[method, default: ClientReport.Sent()].count += 1
                 return FleetMessage(from: "\(number)", state.report.sent[method]?.count ?? 0)
             }
@@ -164,7 +164,7 @@ extension ClientReport {
         )
     }
 
-    /// The client was told that a message may be lost.
+    /// Notes that a message was reported to the client as possibly lost.
     fileprivate mutating func isInDoubt(_ message: SessionMessageInDoubt) {
         guard let method = ClientMethod.allCases.first(where: { $0.name == message.method }) else { return }
         guard let content = try? FleetMessage(serializedBytes: message.payload) else {
