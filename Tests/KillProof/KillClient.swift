@@ -13,7 +13,7 @@ struct KillClient: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "client", shouldDisplay: false)
 
     @Option var folder: String
-    @Option(help: "How many clients there were before.") var number: Int
+    @Option(help: "The number of earlier clients.") var number: Int
 
     /// Each method has one message under way, so that its messages have an order.
     static let pushMethods = (0..<16).map { "kill.Push/\($0)" }

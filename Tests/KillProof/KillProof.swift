@@ -10,28 +10,28 @@ import LifelineTestSupport
 @main struct KillProof: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/kills",
-        abstract: "Kills a client and a server of durable messages, and counts what that does to the messages.",
+        abstract: "Kills a client and a server of durable messages, and checks that each message is processed once.",
         discussion: """
-            A client sends durable messages of 32 methods to a server, each a process with a store of its own: half of \
-            them pushes, half of them calls. The server's handlers write each message to its database, in a transaction \
-            with the mark that it was processed, and with the reply. Meanwhile one of the two, or both at once, are \
-            killed with SIGKILL, and started again with their stores.
+            A client sends durable messages of 32 methods to a server: half of them are pushes, half of them calls. \
+            Each of the two is a process with its own store. The server's handlers write each message to its database, \
+            in one transaction with the mark that it was processed, and with the reply. Meanwhile one process, or both \
+            at once, are killed with SIGKILL, and started again with their stores.
 
-            In the end each push that the client was told is stored, and each call that was answered, must be in the \
-            database once, the pushes of a method in their order. If that is so, the status is 0; else it is 1, and it \
-            is said what was wrong and where the files are. The last line has the totals.
+            At the end, each push that was stored according to the client, and each answered call, must be in the \
+            database once, and the pushes of a method must be in order. If so, the exit status is 0. Otherwise it is 1, \
+            and the failures and the folder of the files are printed. The last line has the totals.
 
-            A kill loses nothing that a process has given to the kernel. With --power-loss, what a killed process has \
-            written to its database and not synchronized is kept, lost, or torn, each write by chance. A file that was \
-            deleted does not come back, and none loses its name.
+            A kill loses nothing that a process has passed to the kernel. With --power-loss, each write that a killed \
+            process has not synchronized is kept, lost or torn at random. A deleted file does not come back, and no \
+            file loses its name.
             """,
         subcommands: [KillClient.self, KillServer.self]
     )
 
-    @Option(help: "How many messages are stored at least.") var messages = 100_000
-    @Option(help: "How often a process is killed.") var kills = 500
-    @Option(help: "When and which.") var seed: UInt64 = 1
-    @Flag(help: "Have each kill lose what was not synchronized.") var powerLoss = false
+    @Option(help: "The least number of messages that are stored.") var messages = 100_000
+    @Option(help: "The number of kills.") var kills = 500
+    @Option(help: "The seed that chooses the times and the processes of the kills.") var seed: UInt64 = 1
+    @Flag(help: "Simulate a loss of power with each kill.") var powerLoss = false
 
     func validate() throws {
         guard messages >= 0, kills >= 0 else { throw ValidationError("There can be no fewer than 0.") }

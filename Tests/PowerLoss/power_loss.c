@@ -1,14 +1,14 @@
-// Records a process's writes to databases that are not synchronized, so that a loss of power can be simulated: see
-// scripts/kills --power-loss. It is preloaded (LD_PRELOAD), and stands before the functions of the C library by which
-// SQLite changes files on Linux: open64, close, write, pwrite64, ftruncate64, fdatasync, fsync, unlink. Writes by other
-// functions, and to mapped memory, are not recorded.
+// Records a process's unsynchronized writes to databases, so that a loss of power can be simulated: see scripts/kills
+// --power-loss. This library is preloaded (LD_PRELOAD). It replaces the functions of the C library with which SQLite
+// changes files on Linux: open64, close, write, pwrite64, ftruncate64, fdatasync, fsync, unlink. It does not record
+// writes by other functions, or to mapped memory.
 //
 // Beside each file FILE below the folder LIFELINE_POWER_LOSS whose name has ".sqlite" in it:
-//   FILE.durable   its content as it was synchronized last
-//   FILE.unsynced  what was done to it since: records, each with its bytes behind it
+//   FILE.durable   its content at the last synchronization
+//   FILE.unsynced  the later changes: records, each followed by its bytes
 //
-// A record is there before the file is changed, and one of kind SYNCED after the file was synchronized: a process that is
-// killed at any time leaves the two as they are to be read.
+// A record is written before the file is changed, and a record of kind SYNCED after the file is synchronized. So both
+// can be read even if the process is killed at any time.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ enum { FILE_LIMIT = 64, DESCRIPTOR_LIMIT = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static File files[FILE_LIMIT];
 static int file_count;
-// By descriptor: the file's index and one more; 0: it is not recorded.
+// By descriptor: the file's index plus one; 0 if it is not recorded.
 static unsigned char file_of[DESCRIPTOR_LIMIT];
 
 static int (*real_open64)(const char *, int, ...);
@@ -56,7 +56,7 @@ static int (*real_ftruncate64)(int, off64_t);
 static int (*real_fdatasync)(int);
 static int (*real_unlink)(const char *);
 
-// Called first in each function here, as libraries that are loaded earlier may call them before this one is set up.
+// Called first in each replaced function, because other libraries may call them before this one is initialized.
 static void find_functions(void) {
     if (real_unlink) return;
     *(void **)&real_open64 = dlsym(RTLD_NEXT, "open64");
@@ -70,7 +70,7 @@ static void find_functions(void) {
 
 static void fail(const char *what, const char *path) {
     fprintf(stderr, "power_loss: %s %s: %s\n", what, path, strerror(errno));
-    // Whatever handles it could wait for the lock.
+    // Another handler could wait for the lock.
     signal(SIGABRT, SIG_DFL);
     abort();
 }
@@ -178,7 +178,7 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset
 
 ssize_t write(int descriptor, const void *bytes, size_t count) {
     find_functions();
-    // Without the lock, so that no other write waits for a database's.
+    // Without the lock, so that writes to other files do not wait for those to databases.
     if (!file(descriptor)) return real_write(descriptor, bytes, count);
     off64_t offset = lseek64(descriptor, 0, SEEK_CUR);
     ssize_t result = pwrite64(descriptor, bytes, count, offset);
@@ -198,7 +198,7 @@ int ftruncate64(int descriptor, off64_t length) {
 
 int fdatasync(int descriptor) {
     find_functions();
-    // All under the lock, because writes of other threads meanwhile are not synchronized.
+    // Under the lock, because concurrent writes of other threads would not be synchronized.
     pthread_mutex_lock(&lock);
     int result = real_fdatasync(descriptor);
     File *synced = file(descriptor);

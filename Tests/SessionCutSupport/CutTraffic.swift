@@ -5,8 +5,8 @@ package import Logging
 
 /// The common options of client and server.
 package struct CutTraffic: ParsableArguments, Sendable {
-    @Option(help: "How many messages are sent, both ways together.") package var messages: Int
-    @Option(help: "The file for the record of what was processed.") package var record: String
+    @Option(help: "The number of messages, both ways together.") package var messages: Int
+    @Option(help: "The file for the record of processed messages.") package var record: String
 
     package init() {}
 

@@ -7,33 +7,33 @@ import SessionCutSupport
 @main struct SessionCutProof: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/session-cuts",
-        abstract: "Cuts the connections of a session between two processes, and counts what that does to its messages.",
+        abstract: "Cuts the connections of a session between two processes, and checks that no message is lost.",
         discussion: """
-            A client and a server talk over TCP through a relay, three processes. The messages go both ways at once: \
-            pushes of two methods each way, 15 % of the messages each; two streams of the server's, one of the \
-            client's, and one both ways, a sixteenth in each direction; and calls, 8.75 %. Meanwhile the relay cuts \
-            one connection after the other, each after a random number of bytes, wherever in a frame that is, in one \
-            of three ways: it resets both sides; it falls silent, in one direction or both, while both sides stay \
-            connected, until heartbeats end that or the client's next connection takes the place of this one; it is \
-            killed with bytes of both sides inside, and started again.
+            A client and a server exchange messages over TCP through a relay. All three are processes. Messages go both \
+            ways at once: pushes of two methods each way, 15 % of the messages each; two server streams, one client \
+            stream, and one stream both ways, a sixteenth in each direction; and calls, 8.75 %. Meanwhile the relay \
+            cuts one connection after the other, each after a random number of bytes, also within a frame, in one of \
+            three ways. It resets both sides. Or it becomes silent in one or both directions, while both sides stay \
+            connected, until a heartbeat fails or the client's next connection replaces this one. Or it is killed while \
+            it holds bytes of both sides, and started again.
 
-            Each handler writes a record of what it processed. In these records each message must be once, in the \
-            order of its method or stream, with the bytes that were sent; each call must have been handled once, and \
-            have ended once. The session must never be lost. If all of that is so, the status is 0; else it is 1, and \
-            it is said what was wrong and where the records are. The last line has the totals.
+            Each handler records the messages that it processes. Each message must be in the records once, in the order \
+            of its method or stream, and with the sent bytes. Each call must be handled once, and end once. The session \
+            must never be lost. If so, the exit status is 0. Otherwise it is 1, and the failures and the folder of the \
+            records are printed. The last line has the totals.
 
-            The seed decides how each connection is cut. The messages on the way then depend on the machine, so that \
-            no two runs are the same.
+            The seed determines how each connection is cut. The messages that are on their way then also depend on the \
+            machine, so no two runs are the same.
             """
     )
 
-    @Option(help: "How many messages are sent, both ways together.") var messages = 100_000
-    @Option(help: "How often connections are cut meanwhile.") var cuts = 500
-    @Option(help: "Which random cuts.") var seed: UInt64 = 1
+    @Option(help: "The number of messages, both ways together.") var messages = 100_000
+    @Option(help: "The number of cuts.") var cuts = 500
+    @Option(help: "The seed of the random cuts.") var seed: UInt64 = 1
     @Option(
         help: """
-            To see that faults are found: what the server's handler does wrong with one push, of which it keeps a \
-            record: drop, double or swap.
+            Shows that the check works: the error that the server's handler makes when it records one push: drop, \
+            double or swap.
             """
     ) var spoil: Spoil?
 
