@@ -7,16 +7,16 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-/// A place in a group.
+/// A position in a group.
 public struct Lifeline_Fleet_V1_Position: LifelineMessages.Message {
-    /// Changes when the history of the group is lost.
+    /// A number that changes when the history of the group is lost.
     public var epoch: UInt64 {
         get { _message.pointee.epoch }
         set { _mutableFields().pointee.epoch = newValue }
         _modify { yield &_mutableFields().pointee.epoch }
     }
 
-    /// Counts the messages of the epoch, from 1 on.
+    /// The number of the message in the epoch, from 1 on.
     public var offset: UInt64 {
         get { _message.pointee.offset }
         set { _mutableFields().pointee.offset = newValue }
@@ -41,14 +41,14 @@ public struct Lifeline_Fleet_V1_JoinRequest: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.group, body)
     }
 
-    /// Those behind this place.
+    /// Messages after this position.
     public var after: Lifeline_Fleet_V1_Position {
         _read { yield Lifeline_Fleet_V1_Position(_reading: _message.pointee.start_case.rawValue == 2 ? _message.pointee.after : nil, in: _message.untyped) }
         set { _message.untyped[message: 1, of: Self._table] = newValue }
         @inlinable _modify { yield &_message.untyped[message: 1, of: Self._table] }
     }
 
-    /// All that the history has.
+    /// All messages of the history.
     public var earliest: Bool {
         get { _message.pointee.start_case.rawValue == 3 ? _message.pointee.earliest != 0 : false }
         set {
@@ -58,7 +58,7 @@ public struct Lifeline_Fleet_V1_JoinRequest: LifelineMessages.Message {
         }
     }
 
-    /// Which messages come first. Absent: those that are pushed from now on.
+    /// The first messages. Absent: messages that are pushed from now on.
     public var start: OneOf_Start? {
         get {
             switch _message.pointee.start_case.rawValue {
@@ -78,9 +78,9 @@ public struct Lifeline_Fleet_V1_JoinRequest: LifelineMessages.Message {
 
     /// The possible values of `start`.
     public enum OneOf_Start: Hashable, Sendable {
-        /// Those behind this place.
+        /// Messages after this position.
         case after(Lifeline_Fleet_V1_Position)
-        /// All that the history has.
+        /// All messages of the history.
         case earliest(Bool)
     }
 
@@ -93,7 +93,7 @@ public struct Lifeline_Fleet_V1_JoinRequest: LifelineMessages.Message {
 }
 
 public struct Lifeline_Fleet_V1_JoinReply: LifelineMessages.Message {
-    /// Behind which message the first one comes.
+    /// The position before the first message.
     public var position: Lifeline_Fleet_V1_Position {
         _read { yield Lifeline_Fleet_V1_Position(_reading: _message.pointee.position, in: _message.untyped) }
         set { _message.untyped[message: 0, of: Self._table] = newValue }
@@ -104,7 +104,7 @@ public struct Lifeline_Fleet_V1_JoinReply: LifelineMessages.Message {
     /// Clears `position`. It then reads as its default.
     public mutating func clearPosition() { _mutableFields().pointee.position = nil }
 
-    /// Whether all messages behind the place that was asked for will come. Else those that are pushed from now on will.
+    /// Whether all messages after the requested position will come. If not, only those that are pushed from now on will.
     public var recovered: Bool {
         get { _message.pointee.recovered != 0 }
         set { _mutableFields().pointee.recovered = newValue ? 1 : 0 }
@@ -163,9 +163,9 @@ public struct Lifeline_Fleet_V1_WatchPresenceRequest: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// What has become of the members of a group.
+/// A change of the members of a group.
 public struct Lifeline_Fleet_V1_PresenceUpdate: LifelineMessages.Message {
-    /// All who are there: at first, and instead of single updates that would have waited for too long.
+    /// All present members: at first, and in place of single updates that would have waited for too long.
     public var present: Lifeline_Fleet_V1_PresentMembers {
         _read { yield Lifeline_Fleet_V1_PresentMembers(_reading: _message.pointee.update_case.rawValue == 1 ? _message.pointee.present : nil, in: _message.untyped) }
         set { _message.untyped[message: 0, of: Self._table] = newValue }
@@ -205,7 +205,7 @@ public struct Lifeline_Fleet_V1_PresenceUpdate: LifelineMessages.Message {
 
     /// The possible values of `update`.
     public enum OneOf_Update: Hashable, Sendable {
-        /// All who are there: at first, and instead of single updates that would have waited for too long.
+        /// All present members: at first, and in place of single updates that would have waited for too long.
         case present(Lifeline_Fleet_V1_PresentMembers)
         case joined(Lifeline_Fleet_V1_Member)
         case left(Lifeline_Fleet_V1_Member)
@@ -226,7 +226,7 @@ public struct Lifeline_Fleet_V1_PresentMembers: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[collection: 0, of: Self._table] }
     }
 
-    /// Whether the next update has more of them.
+    /// Whether the next update has more members.
     public var more: Bool {
         get { _message.pointee.more != 0 }
         set { _mutableFields().pointee.more = newValue ? 1 : 0 }
@@ -240,7 +240,7 @@ public struct Lifeline_Fleet_V1_PresentMembers: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// Somebody who is in a group, by one session or several.
+/// A member of a group, with one session or several.
 public struct Lifeline_Fleet_V1_Member: LifelineMessages.Message {
     public var name: String {
         get { _message.untyped.string(_message.pointee.name) }
@@ -265,7 +265,7 @@ public struct Lifeline_Fleet_V1_Member: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// How a node's members of a group have changed, as the nodes of a fleet tell each other.
+/// The changes of a node's members of a group, for the other nodes of the fleet.
 public struct Lifeline_Fleet_V1_PresenceNews: LifelineMessages.Message {
     public var node: String {
         get { _message.untyped.string(_message.pointee.node) }
@@ -276,14 +276,14 @@ public struct Lifeline_Fleet_V1_PresenceNews: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.node, body)
     }
 
-    /// Counts the changes.
+    /// The number of changes so far.
     public var version: UInt64 {
         get { _message.pointee.version }
         set { _mutableFields().pointee.version = newValue }
         _modify { yield &_mutableFields().pointee.version }
     }
 
-    /// The version that these are the changes of. Absent: all members are to be read again.
+    /// The version before these changes. Absent: read all members again.
     public var base: UInt64 {
         get { _message.pointee.has_base_3_case.rawValue == 3 ? _message.pointee.base_3 : 0 }
         set {
@@ -317,7 +317,7 @@ public struct Lifeline_Fleet_V1_PresenceNews: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// A message to a group, as the nodes of a fleet keep it.
+/// A message to a group, in the form in which the nodes of a fleet keep it.
 public struct Lifeline_Fleet_V1_GroupMessage: LifelineMessages.Message {
     /// package.Service/Method.
     public var method: String {
@@ -362,9 +362,9 @@ public struct Lifeline_Fleet_V1_GroupMessage: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// What is promised of a message to each member. Without any field: it comes once, and in order.
+/// The guarantees for the delivery to each member. Without any field, a message comes once, and in order.
 public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
-    /// How long it is worth sending after it was pushed. Absent: for ever.
+    /// The time after the push for which the message is worth sending. Absent: for ever.
     public var millisecondsToLive: UInt64 {
         get { _message.pointee.has_milliseconds_to_live_case.rawValue == 1 ? _message.pointee.milliseconds_to_live : 0 }
         set {
@@ -378,7 +378,7 @@ public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
     /// Clears `millisecondsToLive`. It then reads as its default.
     public mutating func clearMillisecondsToLive() { _mutableFields().pointee.has_milliseconds_to_live_case.rawValue = 0 }
 
-    /// Of messages with one key, members that are behind get only the newest. Absent: each counts.
+    /// Members that are behind get only the newest of the messages with one key. Absent: they get every message.
     public var key: String {
         get { _message.pointee.has_key_case.rawValue == 2 ? _message.untyped.string(_message.pointee.key) : "" }
         set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -407,7 +407,7 @@ public struct Lifeline_Fleet_V1_Delivery: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// What a node tells another one.
+/// A message from one node to another.
 public struct Lifeline_Fleet_V1_NodeMessage: LifelineMessages.Message {
     public var handOver: Lifeline_Fleet_V1_HandOver {
         _read { yield Lifeline_Fleet_V1_HandOver(_reading: _message.pointee.content_case.rawValue == 1 ? _message.pointee.hand_over : nil, in: _message.untyped) }
@@ -452,7 +452,7 @@ public struct Lifeline_Fleet_V1_NodeMessage: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// The client of a session is at this node: leave the session in the engine.
+/// Asks a node to leave a session in the engine, because the client of the session is at this node.
 public struct Lifeline_Fleet_V1_HandOver: LifelineMessages.Message {
     public var sessionID: [UInt8] {
         get { _message.untyped.bytes(_message.pointee.session_id) }
@@ -472,14 +472,14 @@ public struct Lifeline_Fleet_V1_HandOver: LifelineMessages.Message {
         return try _message.untyped.withSpan(_message.pointee.token, body)
     }
 
-    /// That of the client's hello.
+    /// The attempt of the client's hello.
     public var attempt: UInt64 {
         get { _message.pointee.attempt }
         set { _mutableFields().pointee.attempt = newValue }
         _modify { yield &_mutableFields().pointee.attempt }
     }
 
-    /// Who the client is. Absent: nobody in particular.
+    /// The subject of the client's identity. Absent: it has none.
     public var subject: String {
         get { _message.pointee.has_subject_case.rawValue == 4 ? _message.untyped.string(_message.pointee.subject) : "" }
         set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
@@ -494,7 +494,7 @@ public struct Lifeline_Fleet_V1_HandOver: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.subject, body)
     }
 
-    /// Who wants to know.
+    /// The asking node.
     public var node: String {
         get { _message.untyped.string(_message.pointee.node) }
         set { _message.untyped.assign(newValue, to: 4, of: Self._table) }
@@ -512,7 +512,7 @@ public struct Lifeline_Fleet_V1_HandOver: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// The answer. A lost one does no harm, as the node looks into the engine again.
+/// The answer. If it is lost, the asking node looks into the engine again.
 public struct Lifeline_Fleet_V1_HandedOver: LifelineMessages.Message {
     public var sessionID: [UInt8] {
         get { _message.untyped.bytes(_message.pointee.session_id) }
@@ -537,11 +537,11 @@ public struct Lifeline_Fleet_V1_HandedOver: LifelineMessages.Message {
     public enum Result: LifelineMessages.ProtobufEnum {
         /// The session is in the engine.
         case parked // = 0
-        /// The node does not have it.
+        /// The node does not have the session.
         case unknown // = 1
-        /// A newer connection has it.
+        /// A newer connection has the session.
         case stale // = 2
-        /// Something of it goes on at the node.
+        /// Work of the session still runs at the node.
         case busy // = 3
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
@@ -579,16 +579,16 @@ public struct Lifeline_Fleet_V1_HandedOver: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// A session that is at no node: all that the next one needs to go on with it.
+/// A session that is at no node, with everything that the next node needs to continue it.
 public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
-    /// 1. A node that knows no such state takes the session for lost.
+    /// The version of this format: 1. A node that does not know the version regards the session as lost.
     public var format: UInt32 {
         get { _message.pointee.format }
         set { _mutableFields().pointee.format = newValue }
         _modify { yield &_mutableFields().pointee.format }
     }
 
-    /// Who its client is. Absent: nobody in particular.
+    /// The subject of the client's identity. Absent: it has none.
     public var subject: String {
         get { _message.pointee.has_subject_case.rawValue == 2 ? _message.untyped.string(_message.pointee.subject) : "" }
         set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -613,7 +613,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     /// Clears `clientTerms`. It then reads as its default.
     public mutating func clearClientTerms() { _mutableFields().pointee.client_terms = nil }
 
-    /// Those of the servers so far.
+    /// The terms of the session's servers so far.
     public var serverTerms: Lifeline_Fleet_V1_ParkedSession.Terms {
         _read { yield Lifeline_Fleet_V1_ParkedSession.Terms(_reading: _message.pointee.server_terms, in: _message.untyped) }
         set { _message.untyped[message: 3, of: Self._table] = newValue }
@@ -644,28 +644,28 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     /// Clears `urgent`. It then reads as its default.
     public mutating func clearUrgent() { _mutableFields().pointee.urgent = nil }
 
-    /// Pushes that were accepted, and wait for credit.
+    /// Accepted pushes that wait for credit.
     public var waiting: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.WaitingPush> {
         _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.WaitingPush>(_in: _message.untyped, _message.pointee.waiting, count: _message.pointee.n_waiting) }
         set { _message.untyped[collection: 6, of: Self._table] = newValue }
         @inlinable _modify { yield &_message.untyped[collection: 6, of: Self._table] }
     }
 
-    /// What servers push, by the methods' numbers from 1 on.
+    /// The methods that servers push, by their numbers from 1 on.
     public var serverMethods: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ServerMethod> {
         _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ServerMethod>(_in: _message.untyped, _message.pointee.server_methods, count: _message.pointee.n_server_methods) }
         set { _message.untyped[collection: 7, of: Self._table] = newValue }
         @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
-    /// What the client has named, by the methods' numbers from 1 on.
+    /// The methods that the client has named, by their numbers from 1 on.
     public var clientMethods: LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ClientMethod> {
         _read { yield LifelineMessages.RepeatedField<Lifeline_Fleet_V1_ParkedSession.ClientMethod>(_in: _message.untyped, _message.pointee.client_methods, count: _message.pointee.n_client_methods) }
         set { _message.untyped[collection: 8, of: Self._table] = newValue }
         @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
-    /// How many frames have come in each lane. All were processed.
+    /// The number of received frames in each lane. All were processed.
     public var received: UInt64 {
         get { _message.pointee.received }
         set { _mutableFields().pointee.received = newValue }
@@ -678,7 +678,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.urgent_received }
     }
 
-    /// The highest place that the client has said to have received in an opening.
+    /// The highest place of a received frame that the client has named in an opening.
     public var clientReceived: UInt64 {
         get { _message.pointee.client_received }
         set { _mutableFields().pointee.client_received = newValue }
@@ -739,7 +739,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             _modify { yield &_mutableFields().pointee.next }
         }
 
-        /// The place behind the last one that was sent.
+        /// The place after the last sent frame.
         public var sentEnd: UInt64 {
             get { _message.pointee.sent_end }
             set { _mutableFields().pointee.sent_end = newValue }
@@ -768,7 +768,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             _modify { yield &_mutableFields().pointee.place }
         }
 
-        /// With its length in front.
+        /// The frame, with its length before it.
         public var bytes: [UInt8] {
             get { _message.untyped.bytes(_message.pointee.bytes) }
             set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -778,14 +778,14 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             return try _message.untyped.withSpan(_message.pointee.bytes, body)
         }
 
-        /// The message may be left out. Absent, as the others: it goes as it is.
+        /// The message may be left out. Absent, like the other fields: the frame is sent as it is.
         public var promise: Lifeline_Fleet_V1_ParkedSession.Promise {
             _read { yield Lifeline_Fleet_V1_ParkedSession.Promise(_reading: _message.pointee.role_case.rawValue == 3 ? _message.pointee.promise : nil, in: _message.untyped) }
             set { _message.untyped[message: 2, of: Self._table] = newValue }
             @inlinable _modify { yield &_message.untyped[message: 2, of: Self._table] }
         }
 
-        /// It is the name of a method.
+        /// The frame names a method.
         public var isMethod: Bool {
             get { _message.pointee.role_case.rawValue == 4 ? _message.pointee.is_method != 0 : false }
             set {
@@ -795,7 +795,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             }
         }
 
-        /// It only has its place.
+        /// The frame only has its place.
         public var isBlank: Bool {
             get { _message.pointee.role_case.rawValue == 5 ? _message.pointee.is_blank != 0 : false }
             set {
@@ -826,11 +826,11 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
 
         /// The possible values of `role`.
         public enum OneOf_Role: Hashable, Sendable {
-            /// The message may be left out. Absent, as the others: it goes as it is.
+            /// The message may be left out. Absent, like the other fields: the frame is sent as it is.
             case promise(Lifeline_Fleet_V1_ParkedSession.Promise)
-            /// It is the name of a method.
+            /// The frame names a method.
             case isMethod(Bool)
-            /// It only has its place.
+            /// The frame only has its place.
             case isBlank(Bool)
         }
 
@@ -842,7 +842,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         public init() { _message = Self._emptyMessage }
     }
 
-    /// Why a message that the client has not got may be left out: a newer one has its key, or its time is over.
+    /// The condition under which an unreceived message may be left out: a newer message has its key, or its time is over.
     public struct Promise: LifelineMessages.Message {
         public var key: String {
             get { _message.pointee.has_key_case.rawValue == 1 ? _message.untyped.string(_message.pointee.key) : "" }
@@ -858,7 +858,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             return try _message.untyped.withUTF8Span(_message.pointee.key, body)
         }
 
-        /// How long it was worth sending when the session was parked. Absent: for ever.
+        /// The time for which it was worth sending when the session was parked. Absent: for ever.
         public var nanosecondsLeft: UInt64 {
             get { _message.pointee.has_nanoseconds_left_case.rawValue == 2 ? _message.pointee.nanoseconds_left : 0 }
             set {
@@ -890,7 +890,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             return try _message.untyped.withUTF8Span(_message.pointee.method, body)
         }
 
-        /// Encoded fields of a push beside its message.
+        /// The encoded fields of a push other than its message.
         public var fields: [UInt8] {
             get { _message.untyped.bytes(_message.pointee.fields) }
             set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -998,7 +998,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
             return try _message.untyped.withUTF8Span(_message.pointee.group, body)
         }
 
-        /// Behind which message the next one comes.
+        /// The position before the next message.
         public var position: Lifeline_Fleet_V1_Position {
             _read { yield Lifeline_Fleet_V1_Position(_reading: _message.pointee.position, in: _message.untyped) }
             set { _message.untyped[message: 1, of: Self._table] = newValue }
@@ -1009,7 +1009,7 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
         /// Clears `position`. It then reads as its default.
         public mutating func clearPosition() { _mutableFields().pointee.position = nil }
 
-        /// Whether messages before that one are lost, and the client was not told.
+        /// Whether messages before the next one are lost and the client was not told.
         public var followsGap: Bool {
             get { _message.pointee.follows_gap != 0 }
             set { _mutableFields().pointee.follows_gap = newValue ? 1 : 0 }
@@ -1031,14 +1031,14 @@ public struct Lifeline_Fleet_V1_ParkedSession: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// What a client asks a server for. Messages to a group are pushes of the application's own methods. The metadata of such
-/// a push has the key "lifeline-group", and as its value, with a space in between, the push's place and the group's name:
+/// The calls of clients to a server. Messages to a group are pushes of the application's own methods. The metadata of
+/// such a push has the key "lifeline-group". Its value is the push's position, a space, and the group's name:
 ///
 ///   5e3a1-17 rooms/7          offset 17 in epoch 5e3a1, which is hexadecimal
 ///   5e3a1-17+recovered ...    from history: pushed before the client had joined
 ///   5e3a1-17+gap ...          messages of the group before this one are lost to the client
 ///
-/// Both may stand together, as in "5e3a1-17+recovered+gap rooms/7".
+/// A value can have both, as in "5e3a1-17+recovered+gap rooms/7".
 ///
 /// A client of `lifeline.fleet.v1.Groups`.
 public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
@@ -1050,7 +1050,7 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
         self.session = session
     }
 
-    /// Makes the session a member of a group. A member that joins again stays where it is.
+    /// Makes the session a member of a group. A member that joins again keeps its position.
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
@@ -1074,7 +1074,7 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
         )
     }
 
-    /// Ends that. A session that is no member may ask for it, too.
+    /// Ends the membership. A session that is no member may call it, too.
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
@@ -1098,8 +1098,8 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
         )
     }
 
-    /// Tells who is in a group, and then who comes and goes, until the client cancels it. For members of the group, and for
-    /// clients that may join it.
+    /// Sends the present members of a group, and then its changes, until the client cancels the call. Members of the
+    /// group, and clients that may join it, can call it.
     ///
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
@@ -1122,25 +1122,25 @@ public struct Lifeline_Fleet_V1_GroupsClient: Sendable {
     }
 }
 
-/// What a client asks a server for. Messages to a group are pushes of the application's own methods. The metadata of such
-/// a push has the key "lifeline-group", and as its value, with a space in between, the push's place and the group's name:
+/// The calls of clients to a server. Messages to a group are pushes of the application's own methods. The metadata of
+/// such a push has the key "lifeline-group". Its value is the push's position, a space, and the group's name:
 ///
 ///   5e3a1-17 rooms/7          offset 17 in epoch 5e3a1, which is hexadecimal
 ///   5e3a1-17+recovered ...    from history: pushed before the client had joined
 ///   5e3a1-17+gap ...          messages of the group before this one are lost to the client
 ///
-/// Both may stand together, as in "5e3a1-17+recovered+gap rooms/7".
+/// A value can have both, as in "5e3a1-17+recovered+gap rooms/7".
 ///
 /// The methods that a server of `lifeline.fleet.v1.Groups` implements.
 public protocol Lifeline_Fleet_V1_GroupsHandler: Lifeline.SessionService {
-    /// Makes the session a member of a group. A member that joins again stays where it is.
+    /// Makes the session a member of a group. A member that joins again keeps its position.
     func join(_ request: Lifeline_Fleet_V1_JoinRequest, context: Lifeline.SessionContext) async throws -> Lifeline_Fleet_V1_JoinReply
 
-    /// Ends that. A session that is no member may ask for it, too.
+    /// Ends the membership. A session that is no member may call it, too.
     func leave(_ request: Lifeline_Fleet_V1_LeaveRequest, context: Lifeline.SessionContext) async throws -> Lifeline_Fleet_V1_LeaveReply
 
-    /// Tells who is in a group, and then who comes and goes, until the client cancels it. For members of the group, and for
-    /// clients that may join it.
+    /// Sends the present members of a group, and then its changes, until the client cancels the call. Members of the
+    /// group, and clients that may join it, can call it.
     func watchPresence(_ request: Lifeline_Fleet_V1_WatchPresenceRequest, to stream: Lifeline.SessionStreamWriter<Lifeline_Fleet_V1_PresenceUpdate>, context: Lifeline.SessionContext) async throws
 }
 

@@ -7,7 +7,7 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-/// What a message is about, for a client to choose how to show it.
+/// The subject of a message. Clients choose with it how to show the message.
 public enum Sample_Chat_V1_Kind: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
     case text // = 1
@@ -130,7 +130,7 @@ public struct Sample_Chat_V1_Attachment: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// Where the sender was.
+/// The position of the sender.
 public struct Sample_Chat_V1_Location: LifelineMessages.Message {
     public var latitude: Double {
         get { _message.pointee.latitude }
@@ -144,7 +144,7 @@ public struct Sample_Chat_V1_Location: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.longitude }
     }
 
-    /// Radius around the point that the sender is in, in metres.
+    /// The radius around the point in which the sender is, in metres.
     public var accuracy: Float {
         get { _message.pointee.accuracy }
         set { _mutableFields().pointee.accuracy = newValue }

@@ -8,7 +8,7 @@ public import LifelineWellKnownTypes
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 public struct Sample_Room_V1_EchoRequest: LifelineMessages.Message {
-    /// Counted by the caller: an echo that is lost or doubled shows.
+    /// Counted by the client. It shows whether an echo was lost or doubled.
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
@@ -48,7 +48,7 @@ public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
-    /// Echoes that the server has answered in this session, this one included.
+    /// The number of echoes that the server has sent in this session, including this one.
     public var count: UInt64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
@@ -64,14 +64,14 @@ public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
 }
 
 public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
-    /// How many ticks; 0: until the caller has had enough.
+    /// The number of ticks; 0 to send them until the client cancels.
     public var count: UInt32 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
         _modify { yield &_mutableFields().pointee.count }
     }
 
-    /// From one tick to the next. Absent: 1 s.
+    /// The time between two ticks. Absent: 1 s.
     public var interval: Google_Protobuf_Duration {
         _read { yield Google_Protobuf_Duration(_reading: _message.pointee.interval, in: _message.untyped) }
         set { _message.untyped[message: 1, of: Self._table] = newValue }
@@ -98,7 +98,7 @@ public struct Sample_Room_V1_Tick: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.number }
     }
 
-    /// By the server's clock.
+    /// The time on the server's clock.
     public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message.untyped) }
         set { _message.untyped[message: 1, of: Self._table] = newValue }
@@ -136,14 +136,14 @@ public struct Sample_Room_V1_SayRequest: LifelineMessages.Message {
 }
 
 public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
-    /// The place among all that was said: 1, 2, 3 and so on.
+    /// The number of the message in the room: 1, 2, 3 and so on.
     public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
         _modify { yield &_mutableFields().pointee.number }
     }
 
-    /// How many sessions it was given to.
+    /// The number of sessions that it was given to.
     public var listenerCount: UInt32 {
         get { _message.pointee.listener_count }
         set { _mutableFields().pointee.listener_count = newValue }
@@ -159,7 +159,7 @@ public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
 }
 
 public struct Sample_Room_V1_Status: LifelineMessages.Message {
-    /// What the client is doing, in a word or two.
+    /// The client's activity in a word or two.
     public var text: String {
         get { _message.untyped.string(_message.pointee.text) }
         set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
@@ -185,7 +185,7 @@ public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.number }
     }
 
-    /// The name of the session that said it.
+    /// The name of the sender's session.
     public var from: String {
         get { _message.untyped.string(_message.pointee.from) }
         set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -204,7 +204,7 @@ public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
-    /// When the server took it.
+    /// The time at which the server received it.
     public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message.untyped) }
         set { _message.untyped[message: 3, of: Self._table] = newValue }
@@ -224,14 +224,14 @@ public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
 }
 
 public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
-    /// How many things were said.
+    /// The number of messages that were sent.
     public var count: UInt32 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
         _modify { yield &_mutableFields().pointee.count }
     }
 
-    /// As in SayReply, of the last one; 0: nothing was said.
+    /// The number of the last message, as in SayReply; 0 if there was none.
     public var lastNumber: UInt64 {
         get { _message.pointee.last_number }
         set { _mutableFields().pointee.last_number = newValue }

@@ -4,14 +4,14 @@
 public import Lifeline
 public import LifelineProtos
 
-/// A room in which people talk, and what one tries a connection with.
+/// A chat room, with methods to test a connection.
 ///
 /// A client of `sample.room.v1.Room`.
 public struct Sample_Room_V1_RoomClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What is said in the room, from the time at which one is in it.
+    /// The messages of the room while the client is in it.
     ///
     /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<Sample_Room_V1_NewsItem>
@@ -23,7 +23,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
         self.news = session.pushes("sample.room.v1.Room/News", of: Sample_Room_V1_NewsItem.self)
     }
 
-    /// Answers with what it was asked.
+    /// Replies with the text of the request.
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
@@ -47,7 +47,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
         )
     }
 
-    /// Counts at a steady pace.
+    /// Sends numbered ticks at a steady rate.
     ///
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
@@ -69,7 +69,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
         )
     }
 
-    /// Says something to everybody in the room, the speaker included. Answers when it has been given to all of them.
+    /// Sends a message to all clients in the room, including the sender. Replies after it was given to all of them.
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
@@ -93,7 +93,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
         )
     }
 
-    /// Tells the server how a client is. The server keeps the last one of each client.
+    /// Reports the client's status. The server keeps the last one of each client.
     ///
     /// Returns when the session has accepted the message. The server does not answer it.
     ///
@@ -117,7 +117,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
         )
     }
 
-    /// Says several things, one after the other. Answers when all of them have been given to everybody.
+    /// Sends several messages, one after the other. Replies after all of them were given to all clients.
     ///
     /// Returns the response to all messages that `send` has sent.
     ///
@@ -142,8 +142,8 @@ public struct Sample_Room_V1_RoomClient: Sendable {
         )
     }
 
-    /// Says each message, and answers with all that is said in the room meanwhile, which News pushes as well. Ends after
-    /// the caller's last message.
+    /// Sends each message, and replies with all messages of the room meanwhile, which News pushes as well. Ends after the
+    /// client's last message.
     ///
     /// Runs `send` and `receive` side by side, and returns the result of `receive`.
     ///
@@ -172,27 +172,27 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     }
 }
 
-/// A room in which people talk, and what one tries a connection with.
+/// A chat room, with methods to test a connection.
 ///
 /// The methods that a server of `sample.room.v1.Room` implements.
 public protocol Sample_Room_V1_RoomHandler: Lifeline.SessionService {
-    /// Answers with what it was asked.
+    /// Replies with the text of the request.
     func echo(_ request: Sample_Room_V1_EchoRequest, context: Lifeline.SessionContext) async throws -> Sample_Room_V1_EchoReply
 
-    /// Counts at a steady pace.
+    /// Sends numbered ticks at a steady rate.
     func watch(_ request: Sample_Room_V1_WatchRequest, to stream: Lifeline.SessionStreamWriter<Sample_Room_V1_Tick>, context: Lifeline.SessionContext) async throws
 
-    /// Says something to everybody in the room, the speaker included. Answers when it has been given to all of them.
+    /// Sends a message to all clients in the room, including the sender. Replies after it was given to all of them.
     func say(_ request: Sample_Room_V1_SayRequest, context: Lifeline.SessionContext) async throws -> Sample_Room_V1_SayReply
 
-    /// Tells the server how a client is. The server keeps the last one of each client.
+    /// Reports the client's status. The server keeps the last one of each client.
     func report(_ message: Sample_Room_V1_Status, context: Lifeline.SessionContext) async throws
 
-    /// Says several things, one after the other. Answers when all of them have been given to everybody.
+    /// Sends several messages, one after the other. Replies after all of them were given to all clients.
     func sayAll(_ requests: Lifeline.SessionMessages<Sample_Room_V1_SayRequest>, context: Lifeline.SessionContext) async throws -> Sample_Room_V1_SayAllReply
 
-    /// Says each message, and answers with all that is said in the room meanwhile, which News pushes as well. Ends after
-    /// the caller's last message.
+    /// Sends each message, and replies with all messages of the room meanwhile, which News pushes as well. Ends after the
+    /// client's last message.
     func talk(_ requests: Lifeline.SessionMessages<Sample_Room_V1_SayRequest>, to stream: Lifeline.SessionStreamWriter<Sample_Room_V1_NewsItem>, context: Lifeline.SessionContext) async throws
 }
 
@@ -215,7 +215,7 @@ extension Sample_Room_V1_RoomHandler {
     public var methods: [Lifeline.SessionMethod] { sampleRoomV1RoomMethods }
 }
 
-/// A room in which people talk, and what one tries a connection with.
+/// A chat room, with methods to test a connection.
 ///
 /// Pushes from a server of `sample.room.v1.Room`.
 public struct Sample_Room_V1_RoomPushes: Sendable {
@@ -227,12 +227,12 @@ public struct Sample_Room_V1_RoomPushes: Sendable {
         self.session = session
     }
 
-    /// What is said in the room, from the time at which one is in it.
+    /// The messages of the room while the client is in it.
     ///
     /// The method by itself, for pushes to a group.
     public static let news = Lifeline.SessionPushMethod<Sample_Room_V1_NewsItem>("sample.room.v1.Room/News")
 
-    /// What is said in the room, from the time at which one is in it.
+    /// The messages of the room while the client is in it.
     ///
     /// Returns when the session has accepted the message.
     ///

@@ -8,7 +8,7 @@ public import LifelineSwiftProtobufCompatibility
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-/// What a message is about, for a client to choose how to show it.
+/// The subject of a message. Clients choose with it how to show the message.
 public enum Sample_Chat_V1_Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case unspecified // = 0
     case text // = 1
@@ -139,7 +139,7 @@ public struct Sample_Chat_V1_Attachment: LifelineSwiftProtobufCompatibility.Swif
     public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-/// Where the sender was.
+/// The position of the sender.
 public struct Sample_Chat_V1_Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public var latitude: Double {
         get { _content.message.pointee.latitude }
@@ -153,7 +153,7 @@ public struct Sample_Chat_V1_Location: LifelineSwiftProtobufCompatibility.SwiftP
         _modify { yield &_mutableFields().pointee.longitude }
     }
 
-    /// Radius around the point that the sender is in, in metres.
+    /// The radius around the point in which the sender is, in metres.
     public var accuracy: Float {
         get { _content.message.pointee.accuracy }
         set { _mutableFields().pointee.accuracy = newValue }

@@ -7,7 +7,7 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion6  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-/// The one message on the wire. Its kind says whether it has a place, and in which lane: places are counted, not
+/// The only message on the wire. Its kind determines whether it has a place, and in which lane. Places are counted, not
 /// written.
 public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
     /// 1 to 7: frames without a place.
@@ -66,7 +66,7 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[message: 8, of: Self._table] }
     }
 
-    /// A message of the asker's stream, and that stream's end.
+    /// A message of the request's stream, and the end of that stream.
     public var requestPart: Lifeline_Session_V1_RequestPart {
         _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 10 ? _message.pointee.request_part : nil, in: _message.untyped) }
         set { _message.untyped[message: 9, of: Self._table] = newValue }
@@ -79,14 +79,14 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[message: 10, of: Self._table] }
     }
 
-    /// A message of the stream that answers a request.
+    /// A message of the response's stream.
     public var responsePart: Lifeline_Session_V1_ResponsePart {
         _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 12 ? _message.pointee.response_part : nil, in: _message.untyped) }
         set { _message.untyped[message: 11, of: Self._table] = newValue }
         @inlinable _modify { yield &_message.untyped[message: 11, of: Self._table] }
     }
 
-    /// Ends a request whose answer had parts.
+    /// Ends a request whose response had parts.
     public var response: Lifeline_Session_V1_Response {
         _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 13 ? _message.pointee.response : nil, in: _message.untyped) }
         set { _message.untyped[message: 12, of: Self._table] = newValue }
@@ -99,7 +99,7 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[message: 13, of: Self._table] }
     }
 
-    /// Holds the place of a message that is not worth sending any more.
+    /// Keeps the place of a message that is no longer worth sending.
     public var blank: Lifeline_Session_V1_Blank {
         _read { yield Lifeline_Session_V1_Blank(_reading: _message.pointee.kind_case.rawValue == 15 ? _message.pointee.blank : nil, in: _message.untyped) }
         set { _message.untyped[message: 14, of: Self._table] = newValue }
@@ -107,7 +107,7 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
     }
 
     /// 32 to 47: frames of the urgent lane, which overtakes the ordinary one.
-    /// Ends a request whose answer had no parts.
+    /// Ends a request whose response had no parts.
     public var urgentResponse: Lifeline_Session_V1_Response {
         _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 32 ? _message.pointee.urgent_response : nil, in: _message.untyped) }
         set { _message.untyped[message: 15, of: Self._table] = newValue }
@@ -205,18 +205,18 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
         /// 8 to 31: frames of the ordinary lane.
         case push(Lifeline_Session_V1_Push)
         case request(Lifeline_Session_V1_Request)
-        /// A message of the asker's stream, and that stream's end.
+        /// A message of the request's stream, and the end of that stream.
         case requestPart(Lifeline_Session_V1_RequestPart)
         case requestEnd(Lifeline_Session_V1_RequestEnd)
-        /// A message of the stream that answers a request.
+        /// A message of the response's stream.
         case responsePart(Lifeline_Session_V1_ResponsePart)
-        /// Ends a request whose answer had parts.
+        /// Ends a request whose response had parts.
         case response(Lifeline_Session_V1_Response)
         case method(Lifeline_Session_V1_Method)
-        /// Holds the place of a message that is not worth sending any more.
+        /// Keeps the place of a message that is no longer worth sending.
         case blank(Lifeline_Session_V1_Blank)
         /// 32 to 47: frames of the urgent lane, which overtakes the ordinary one.
-        /// Ends a request whose answer had no parts.
+        /// Ends a request whose response had no parts.
         case urgentResponse(Lifeline_Session_V1_Response)
         case cancel(Lifeline_Session_V1_Cancel)
         /// 48 and above: frames without a place. These are sent at most once.
@@ -233,9 +233,9 @@ public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// Opens a connection, client to server: begins a session, or goes on with one.
+/// Opens a connection from client to server: begins a session, or resumes one.
 public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
-    /// The versions of this protocol that the client speaks, from the lowest to the highest.
+    /// The range of versions of this protocol that the client supports.
     public var minimumVersion: UInt32 {
         get { _message.pointee.minimum_version }
         set { _mutableFields().pointee.minimum_version = newValue }
@@ -248,7 +248,7 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.maximum_version }
     }
 
-    /// The session to go on with, as a welcome gave it; empty: begin one.
+    /// The session to resume, as a welcome named it; empty to begin one.
     public var sessionID: [Swift.UInt8] {
         get { _message.untyped.bytes(_message.pointee.session_id) }
         set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
@@ -267,14 +267,14 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
         return try _message.untyped.withSpan(_message.pointee.token, body)
     }
 
-    /// Above that of every earlier hello that named this session, or began it; 1 or more.
+    /// A number above those of all earlier hellos that named or began this session; 1 or more.
     public var attempt: UInt64 {
         get { _message.pointee.attempt }
         set { _mutableFields().pointee.attempt = newValue }
         _modify { yield &_mutableFields().pointee.attempt }
     }
 
-    /// How far the client is with the server's frames.
+    /// The client's progress with the server's frames.
     public var progress: Lifeline_Session_V1_Progress {
         _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message.untyped) }
         set { _message.untyped[message: 5, of: Self._table] = newValue }
@@ -295,7 +295,7 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     /// Clears `terms`. It then reads as its default.
     public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
 
-    /// How the session is to be found at the server; may be empty.
+    /// The name by which the server finds the session; may be empty.
     public var name: String {
         get { _message.untyped.string(_message.pointee.name) }
         set { _message.untyped.assign(newValue, to: 7, of: Self._table) }
@@ -305,14 +305,14 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
-    /// For the server's own decision whether to let the client in.
+    /// Metadata with which the server decides whether to let the client in.
     public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message.untyped, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
         set { _message.untyped[collection: 8, of: Self._table] = newValue }
         @inlinable _modify { yield &_message.untyped[collection: 8, of: Self._table] }
     }
 
-    /// Left out where the client keeps no durable messages.
+    /// Absent if the client keeps no durable messages.
     public var store: Lifeline_Session_V1_Store {
         _read { yield Lifeline_Session_V1_Store(_reading: _message.pointee.store, in: _message.untyped) }
         set { _message.untyped[message: 9, of: Self._table] = newValue }
@@ -331,16 +331,16 @@ public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// The answer to a hello that is let in.
+/// The reply to a hello that is let in.
 public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
-    /// The version that both speak from now on.
+    /// The version that both sides use from now on.
     public var version: UInt32 {
         get { _message.pointee.version }
         set { _mutableFields().pointee.version = newValue }
         _modify { yield &_mutableFields().pointee.version }
     }
 
-    /// The session, and the proof of it that the next hello carries: 16 bytes each.
+    /// The session's id, and the token that later hellos carry as proof: 16 bytes each.
     public var sessionID: [Swift.UInt8] {
         get { _message.untyped.bytes(_message.pointee.session_id) }
         set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -359,20 +359,20 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
         return try _message.untyped.withSpan(_message.pointee.token, body)
     }
 
-    /// Whether it is the session that the hello named. If not, that one is not known any more.
+    /// Whether this is the session that the hello named. If not, that session is no longer known.
     public var resumed: Bool {
         get { _message.pointee.resumed != 0 }
         set { _mutableFields().pointee.resumed = newValue ? 1 : 0 }
     }
 
-    /// How long the server keeps the session without a connection.
+    /// The time for which the server keeps the session without a connection.
     public var keptMilliseconds: UInt64 {
         get { _message.pointee.kept_milliseconds }
         set { _mutableFields().pointee.kept_milliseconds = newValue }
         _modify { yield &_mutableFields().pointee.kept_milliseconds }
     }
 
-    /// How far the server is with the client's frames.
+    /// The server's progress with the client's frames.
     public var progress: Lifeline_Session_V1_Progress {
         _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message.untyped) }
         set { _message.untyped[message: 5, of: Self._table] = newValue }
@@ -400,7 +400,7 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
         @inlinable _modify { yield &_message.untyped[collection: 7, of: Self._table] }
     }
 
-    /// Left out where the server keeps no durable messages for the client.
+    /// Absent if the server keeps no durable messages for the client.
     public var store: Lifeline_Session_V1_Store {
         _read { yield Lifeline_Session_V1_Store(_reading: _message.pointee.store, in: _message.untyped) }
         set { _message.untyped[message: 8, of: Self._table] = newValue }
@@ -419,9 +419,9 @@ public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// Where a side keeps durable messages, and which of the other side's were processed.
+/// A side's store of its durable messages and of the other side's processed ones.
 public struct Lifeline_Session_V1_Store: LifelineMessages.Message {
-    /// 16 random bytes. Who knows them can claim to be the store's owner.
+    /// 16 random bytes. A side that knows them can claim to own the store.
     public var id: [Swift.UInt8] {
         get { _message.untyped.bytes(_message.pointee.id) }
         set { _message.untyped.assign(newValue, to: 0, of: Self._table) }
@@ -431,7 +431,7 @@ public struct Lifeline_Session_V1_Store: LifelineMessages.Message {
         return try _message.untyped.withSpan(_message.pointee.id, body)
     }
 
-    /// No durable message of this side's with a number up to this one comes any more.
+    /// This side sends no more durable messages with a number up to this one.
     public var floor: UInt64 {
         get { _message.pointee.floor }
         set { _mutableFields().pointee.floor = newValue }
@@ -446,23 +446,23 @@ public struct Lifeline_Session_V1_Store: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// How far a side is with the frames of the other one.
+/// A side's progress with the other side's frames.
 public struct Lifeline_Session_V1_Progress: LifelineMessages.Message {
-    /// Every ordinary frame up to this place was processed.
+    /// The place up to which all ordinary frames were processed.
     public var processed: UInt64 {
         get { _message.pointee.processed }
         set { _mutableFields().pointee.processed = newValue }
         _modify { yield &_mutableFields().pointee.processed }
     }
 
-    /// Every ordinary frame up to this place has come: sending goes on with the next one.
+    /// The place up to which all ordinary frames were received. Sending continues with the next one.
     public var received: UInt64 {
         get { _message.pointee.received }
         set { _mutableFields().pointee.received = newValue }
         _modify { yield &_mutableFields().pointee.received }
     }
 
-    /// Every urgent frame up to this place was processed.
+    /// The place up to which all urgent frames were processed.
     public var urgent: UInt64 {
         get { _message.pointee.urgent }
         set { _mutableFields().pointee.urgent = newValue }
@@ -477,9 +477,9 @@ public struct Lifeline_Session_V1_Progress: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// What a side takes.
+/// The limits of a side.
 public struct Lifeline_Session_V1_Terms: LifelineMessages.Message {
-    /// Frames of a lane that were sent and not acknowledged: so many, of so many bytes in all.
+    /// The most frames of a lane that may be sent and not acknowledged, and their bytes in all.
     public var windowFrames: UInt32 {
         get { _message.pointee.window_frames }
         set { _mutableFields().pointee.window_frames = newValue }
@@ -492,21 +492,21 @@ public struct Lifeline_Session_V1_Terms: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.window_bytes }
     }
 
-    /// The credit with which each pushed method and each stream begins, in bytes.
+    /// The initial credit of each pushed method and each stream, in bytes.
     public var credit: UInt64 {
         get { _message.pointee.credit }
         set { _mutableFields().pointee.credit = newValue }
         _modify { yield &_mutableFields().pointee.credit }
     }
 
-    /// Requests of the other side that may wait for their responses at once; 0 counts as 1.
+    /// The most requests of the other side that may wait for responses at once; 0 counts as 1.
     public var maximumRequests: UInt32 {
         get { _message.pointee.maximum_requests }
         set { _mutableFields().pointee.maximum_requests = newValue }
         _modify { yield &_mutableFields().pointee.maximum_requests }
     }
 
-    /// The longest frame, in bytes without the length in front; 0 counts as 4 MiB.
+    /// The longest frame in bytes, without the length before it; 0 counts as 4 MiB.
     public var maximumFrame: UInt32 {
         get { _message.pointee.maximum_frame }
         set { _mutableFields().pointee.maximum_frame = newValue }
@@ -537,7 +537,7 @@ public struct Lifeline_Session_V1_Goodbye: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.message, body)
     }
 
-    /// Not before so long from now shall the client come back.
+    /// The least time after which the client comes back.
     public var pauseMilliseconds: UInt64 {
         get { _message.pointee.pause_milliseconds }
         set { _mutableFields().pointee.pause_milliseconds = newValue }
@@ -548,17 +548,17 @@ public struct Lifeline_Session_V1_Goodbye: LifelineMessages.Message {
         case unspecified // = 0
         /// The session is over on both sides.
         case closed // = 1
-        /// The server goes away. What was begun is finished; come back after the pause.
+        /// The server goes away. It finishes what was begun; the client comes back after the pause.
         case draining // = 2
         /// A newer connection has the session.
         case replaced // = 3
         /// The server does not let the client in.
         case refused // = 4
-        /// No version that both speak.
+        /// There is no version that both sides support.
         case version // = 5
         /// The other side broke the rules; the message says how. The session is over.
         case violation // = 6
-        /// The server has as many sessions as it takes.
+        /// The server has as many sessions as it accepts.
         case full // = 7
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
@@ -636,23 +636,24 @@ public struct Lifeline_Session_V1_Pong: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// What was processed of the receiver's frames.
+/// The progress of processing the receiver's frames.
 public struct Lifeline_Session_V1_Acknowledgement: LifelineMessages.Message {
-    /// Every ordinary frame up to this place.
+    /// The place up to which all ordinary frames were processed.
     public var ordinary: UInt64 {
         get { _message.pointee.ordinary }
         set { _mutableFields().pointee.ordinary = newValue }
         _modify { yield &_mutableFields().pointee.ordinary }
     }
 
-    /// Every urgent frame up to this place.
+    /// The place up to which all urgent frames were processed.
     public var urgent: UInt64 {
         get { _message.pointee.urgent }
         set { _mutableFields().pointee.urgent = newValue }
         _modify { yield &_mutableFields().pointee.urgent }
     }
 
-    /// Ordinary frames above that, in pairs: so many are left out, so many follow that were processed.
+    /// The processed ordinary frames above that, in pairs: the number of skipped frames, and the number of processed
+    /// frames after them.
     public var ranges: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message.untyped, _message.pointee.ranges, count: _message.pointee.n_ranges) }
         set { _message.untyped[collection: 2, of: Self._table] = newValue }
@@ -667,7 +668,7 @@ public struct Lifeline_Session_V1_Acknowledgement: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// Grants more of a pushed method's messages, or of a stream's. One of the first three is not 0.
+/// Grants more bytes of messages of a pushed method or of a stream. One of the first three fields is not 0.
 public struct Lifeline_Session_V1_Credit: LifelineMessages.Message {
     /// The number of a method that the receiver of this frame pushes.
     public var method: UInt32 {
@@ -676,21 +677,21 @@ public struct Lifeline_Session_V1_Credit: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.method }
     }
 
-    /// The serial of a request that the receiver of this frame asked: for the parts of the request.
+    /// The serial of a request by the receiver of this frame. The credit is for the parts of the request.
     public var request: UInt32 {
         get { _message.pointee.request }
         set { _mutableFields().pointee.request = newValue }
         _modify { yield &_mutableFields().pointee.request }
     }
 
-    /// The serial of a request that the sender of this frame asked: for the parts of the response.
+    /// The serial of a request by the sender of this frame. The credit is for the parts of the response.
     public var response: UInt32 {
         get { _message.pointee.response }
         set { _mutableFields().pointee.response = newValue }
         _modify { yield &_mutableFields().pointee.response }
     }
 
-    /// All bytes that were granted since the session, or the request, began.
+    /// All bytes that were granted since the session or the request began.
     public var bytes: UInt64 {
         get { _message.pointee.bytes }
         set { _mutableFields().pointee.bytes = newValue }
@@ -705,9 +706,9 @@ public struct Lifeline_Session_V1_Credit: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// Gives a method a number, by which the sender's later frames name it.
+/// Gives a method a number that the sender's later frames use in place of its name.
 public struct Lifeline_Session_V1_Method: LifelineMessages.Message {
-    /// 1 for the first one, and so on.
+    /// 1 for the first method, and so on.
     public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
@@ -732,7 +733,7 @@ public struct Lifeline_Session_V1_Method: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// A message that is not answered.
+/// A message without a response.
 public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
     public var method: UInt32 {
         get { _message.pointee.method }
@@ -755,20 +756,20 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
         return try _message.untyped.withSpan(_message.pointee.payload, body)
     }
 
-    /// The message's number among the durable ones of its sender, from 1 on; 0: it is not durable.
+    /// The message's number among the durable messages of its sender, from 1 on; 0 if it is not durable.
     public var durable: UInt64 {
         get { _message.pointee.durable }
         set { _mutableFields().pointee.durable = newValue }
         _modify { yield &_mutableFields().pointee.durable }
     }
 
-    /// Whether it is a call: it asks for a reply. Only a durable push does.
+    /// Whether it is a durable call, which asks for a reply. Only a durable push can be one.
     public var asksForReply: Bool {
         get { _message.pointee.asks_for_reply != 0 }
         set { _mutableFields().pointee.asks_for_reply = newValue ? 1 : 0 }
     }
 
-    /// It is the reply to a durable call of the receiver's. Its `payload` is the encoded message.
+    /// Present in the reply to a durable call of the receiver. `payload` is then the encoded message.
     public var reply: Lifeline_Session_V1_Reply {
         _read { yield Lifeline_Session_V1_Reply(_reading: _message.pointee.reply, in: _message.untyped) }
         set { _message.untyped[message: 5, of: Self._table] = newValue }
@@ -779,7 +780,7 @@ public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
     /// Clears `reply`. It then reads as its default.
     public mutating func clearReply() { _mutableFields().pointee.reply = nil }
 
-    /// Of a durable push: no durable message of the sender's with a number up to this one comes any more.
+    /// Only in a durable push: the sender sends no more durable messages with a number up to this one.
     public var floor: UInt64 {
         get { _message.pointee.floor }
         set { _mutableFields().pointee.floor = newValue }
@@ -803,7 +804,7 @@ public struct Lifeline_Session_V1_Reply: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.number }
     }
 
-    /// 0: it succeeded; else a code of google.rpc.Code.
+    /// 0 for success, or a code of google.rpc.Code.
     public var status: UInt32 {
         get { _message.pointee.status }
         set { _mutableFields().pointee.status = newValue }
@@ -841,14 +842,14 @@ public struct Lifeline_Session_V1_Reply: LifelineMessages.Message {
 
 /// Asks for a response.
 public struct Lifeline_Session_V1_Request: LifelineMessages.Message {
-    /// How long the asker waits from now on; 0: without a limit. What is left of less than a millisecond counts as one.
+    /// The time that the requester still waits, rounded up to whole milliseconds; 0 for no limit.
     public var timeoutMilliseconds: UInt64 {
         get { _message.pointee.timeout_milliseconds }
         set { _mutableFields().pointee.timeout_milliseconds = newValue }
         _modify { yield &_mutableFields().pointee.timeout_milliseconds }
     }
 
-    /// Counted upwards by the asker, 1 after 2^32 - 1; serials of requests that have not ended are passed over.
+    /// Counted upwards by the requester, with 1 after 2^32 - 1. Serials of requests that have not ended are skipped.
     public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
@@ -861,7 +862,7 @@ public struct Lifeline_Session_V1_Request: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.method }
     }
 
-    /// Whether the asker's messages follow in parts, instead of the payload.
+    /// Whether the request's messages follow in parts, in place of the payload.
     public var partsFollow: Bool {
         get { _message.pointee.parts_follow != 0 }
         set { _mutableFields().pointee.parts_follow = newValue ? 1 : 0 }
@@ -914,7 +915,7 @@ public struct Lifeline_Session_V1_RequestPart: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// The last part has been sent.
+/// Notes that the last part was sent.
 public struct Lifeline_Session_V1_RequestEnd: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }
@@ -962,7 +963,7 @@ public struct Lifeline_Session_V1_Response: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.serial }
     }
 
-    /// 0: it succeeded; else a code of google.rpc.Code.
+    /// 0 for success, or a code of google.rpc.Code.
     public var status: UInt32 {
         get { _message.pointee.status }
         set { _mutableFields().pointee.status = newValue }
@@ -1007,7 +1008,7 @@ public struct Lifeline_Session_V1_Response: LifelineMessages.Message {
     public init() { _message = Self._emptyMessage }
 }
 
-/// The asker does not wait for the response any more.
+/// Notes that the requester no longer waits for the response.
 public struct Lifeline_Session_V1_Cancel: LifelineMessages.Message {
     public var serial: UInt32 {
         get { _message.pointee.serial }

@@ -19,8 +19,8 @@ public struct Example_Chat_V1_SayRequest: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.room, body)
     }
 
-    /// Made up by the speaker, another one for each message: 1 to 64 bytes. A client that was not answered says the same
-    /// again with the same key. The room may have it twice then, and readers leave out the second one.
+    /// The message's key, chosen by the sender: 1 to 64 bytes, different for each message. A client that gets no reply
+    /// sends the message again with the same key. If the room then has it twice, readers ignore the second one.
     public var key: String {
         get { _message.untyped.string(_message.pointee.key) }
         set { _message.untyped.assign(newValue, to: 1, of: Self._table) }
@@ -30,7 +30,7 @@ public struct Example_Chat_V1_SayRequest: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.key, body)
     }
 
-    /// The speaker's name: 1 to 160 bytes.
+    /// The sender's name: 1 to 160 bytes.
     public var from: String {
         get { _message.untyped.string(_message.pointee.from) }
         set { _message.untyped.assign(newValue, to: 2, of: Self._table) }
@@ -40,7 +40,7 @@ public struct Example_Chat_V1_SayRequest: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.from, body)
     }
 
-    /// 1 byte to 16 KiB.
+    /// The text: 1 byte to 16 KiB.
     public var text: String {
         get { _message.untyped.string(_message.pointee.text) }
         set { _message.untyped.assign(newValue, to: 3, of: Self._table) }
@@ -95,7 +95,7 @@ public struct Example_Chat_V1_Message: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.text, body)
     }
 
-    /// By the clock of the server that the speaker was connected to.
+    /// The time on the clock of the sender's server.
     public var sentAt: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.sent_at, in: _message.untyped) }
         set { _message.untyped[message: 3, of: Self._table] = newValue }
@@ -119,7 +119,7 @@ public struct Example_Chat_V1_ChatClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What is said in the rooms that the client has joined.
+    /// The messages of the rooms that the client has joined.
     ///
     /// The server's pushes, over all connections and sessions.
     public let said: Lifeline.SessionPushes<Example_Chat_V1_Message>
@@ -131,7 +131,7 @@ public struct Example_Chat_V1_ChatClient: Sendable {
         self.said = session.pushes("example.chat.v1.Chat/Said", of: Example_Chat_V1_Message.self)
     }
 
-    /// Says something to everybody in a room. Answers when the room has it.
+    /// Sends a message to a room. Replies when the room has the message.
     ///
     /// - Parameters:
     ///   - timeout: how long the response may take, from now on; nil: no limit. Default: 30 s.
@@ -158,7 +158,7 @@ public struct Example_Chat_V1_ChatClient: Sendable {
 
 /// The methods that a server of `example.chat.v1.Chat` implements.
 public protocol Example_Chat_V1_ChatHandler: Lifeline.SessionService {
-    /// Says something to everybody in a room. Answers when the room has it.
+    /// Sends a message to a room. Replies when the room has the message.
     func say(_ request: Example_Chat_V1_SayRequest, context: Lifeline.SessionContext) async throws -> Example_Chat_V1_SayReply
 }
 
@@ -186,12 +186,12 @@ public struct Example_Chat_V1_ChatPushes: Sendable {
         self.session = session
     }
 
-    /// What is said in the rooms that the client has joined.
+    /// The messages of the rooms that the client has joined.
     ///
     /// The method by itself, for pushes to a group.
     public static let said = Lifeline.SessionPushMethod<Example_Chat_V1_Message>("example.chat.v1.Chat/Said")
 
-    /// What is said in the rooms that the client has joined.
+    /// The messages of the rooms that the client has joined.
     ///
     /// Returns when the session has accepted the message.
     ///

@@ -33,7 +33,7 @@ public struct Example_Telemetry_V1_Measurement: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.time }
     }
 
-    /// Which sensor it is from: 1 to 64 letters, digits, points, dashes and underscores.
+    /// The sensor's name: 1 to 64 letters, digits, points, dashes and underscores.
     public var sensor: String {
         get { _message.untyped.string(_message.pointee.sensor) }
         set { _message.untyped.assign(newValue, to: 3, of: Self._table) }

@@ -14,7 +14,7 @@ public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
         _modify { yield &_mutableFields().pointee.seed }
     }
 
-    /// How many tokens: 1 to 1,000,000.
+    /// The number of tokens: 1 to 1,000,000.
     public var tokenCount: UInt32 {
         get { _message.pointee.token_count }
         set { _mutableFields().pointee.token_count = newValue }
@@ -30,7 +30,7 @@ public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
 }
 
 public struct Example_Story_V1_Token: LifelineMessages.Message {
-    /// 1, 2, 3 and so on: a token that is lost or repeated shows.
+    /// The token's number: 1, 2, 3 and so on. It shows whether a token was lost or repeated.
     public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
@@ -65,7 +65,7 @@ public struct Example_Story_V1_StorytellerClient: Sendable {
         self.session = session
     }
 
-    /// Tells a story, a token at a time. The same seed tells the same story.
+    /// Tells a story, one token at a time. The same seed tells the same story.
     ///
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
@@ -90,7 +90,7 @@ public struct Example_Story_V1_StorytellerClient: Sendable {
 
 /// The methods that a server of `example.story.v1.Storyteller` implements.
 public protocol Example_Story_V1_StorytellerHandler: Lifeline.SessionService {
-    /// Tells a story, a token at a time. The same seed tells the same story.
+    /// Tells a story, one token at a time. The same seed tells the same story.
     func tell(_ request: Example_Story_V1_TellRequest, to stream: Lifeline.SessionStreamWriter<Example_Story_V1_Token>, context: Lifeline.SessionContext) async throws
 }
 
