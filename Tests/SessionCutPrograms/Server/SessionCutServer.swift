@@ -9,7 +9,7 @@ import SessionCutSupport
 /// Commands: see `CutPace`. It shuts down in order at the end of its input.
 @main struct SessionCutServer: AsyncParsableCommand {
     @OptionGroup var traffic: CutTraffic
-    @Option(help: "The error that the handler of pushes makes with one message: drop, double or swap.") var spoil: Spoil?
+    @Option(help: "The error that the push handler makes with one message: drop, double or swap.") var spoil: Spoil?
 
     func run() async throws {
         let (askers, found) = AsyncStream.makeStream(of: SessionServerEnd.self)
