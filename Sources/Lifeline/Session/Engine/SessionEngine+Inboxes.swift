@@ -342,7 +342,7 @@ extension SessionEngine {
         }
     }
 
-    /// Returns a durable message that was taken alone and not processed to its inbox, for the next reader. Returns
+    /// Puts a durable message that was taken alone and not processed back into its inbox, for the next reader. Returns
     /// false if it is not durable.
     func giveBack(_ messages: TakenMessages) -> Bool {
         change(isOneOfMany: true) { state, _ in

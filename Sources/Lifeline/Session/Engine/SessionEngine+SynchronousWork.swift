@@ -5,7 +5,7 @@ internal import LifelineCore
 // lock covers the responses of all of them. The pushes of a method are handled in order, and so are requests, but a
 // push may be handled before an earlier request.
 extension SessionEngine {
-    /// The size of responses that is not put off further: 64 KiB. The session counts their bytes only once it has them.
+    /// The bytes of responses after which they are sent: 64 KiB. The session does not count them before.
     private static var responseByteCount: Int { 64 << 10 }
 
     /// A received message for such a handler.

@@ -30,7 +30,7 @@ extension SessionError {
         }
     }
 
-    /// - Parameter end: the reason for the end of the session; nil if it goes on.
+    /// - Parameter end: the reason for the end of the session; nil if it continues.
     init(_ code: RequestError.Code, _ end: SessionError? = nil) {
         switch code {
         case .timedOut: self = .timedOut
@@ -42,7 +42,7 @@ extension SessionError {
         }
     }
 
-    /// - Parameter end: the reason for the end of the session; nil if it goes on.
+    /// - Parameter end: the reason for the end of the session; nil if it continues.
     init(_ error: RequestError, _ end: SessionEndReason?) {
         switch error.code {
         case .tooManyInFlight: self = .tooManyInFlight(error)

@@ -168,7 +168,7 @@ final class SessionInbox: Sendable {
     /// The number of waiting messages.
     var count: Int { state.runs.reduce(0) { $0 + $1.count } }
 
-    /// Adds a received message. Returns false when nobody wants it.
+    /// Adds a received message. Returns false if the inbox is closed.
     @inline(__always)
     func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) -> Bool {
         append(message.payload, metadata: message.metadataCount > 0 ? message.metadata : nil, receipt)
@@ -203,7 +203,7 @@ final class SessionInbox: Sendable {
         return state.runs
     }
 
-    /// Removes and returns a waiter to resume, because there is a message for it; nil when nobody waits.
+    /// Removes and returns a waiter to resume, because there is a message for it or the inbox has ended; nil if none waits.
     @inline(__always)
     func takeWaiter() -> Waiter? {
         if state.waiters.isEmpty { return nil }
@@ -247,7 +247,7 @@ final class SessionInbox: Sendable {
     /// Notes that a reader is done with a run.
     func forget(_ messages: TakenMessages) { state.taken.removeAll { $0 === messages } }
 
-    /// Puts back messages that were taken and not handed out. Returns false when nobody wants them.
+    /// Puts back messages that were taken and not handed out. Returns false if the inbox is closed.
     ///
     /// - Parameters:
     ///   - head: the number of messages handed out.

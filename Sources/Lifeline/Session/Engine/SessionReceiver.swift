@@ -3,7 +3,7 @@ internal import LifelineTransport
 
 /// Receives the frames of one of a session's connections. Called on its event loop, one call at a time.
 protocol SessionFrameSink: Sendable {
-    /// Receives frames. Returns whether the connection goes on.
+    /// Receives frames. Returns whether the connection stays open.
     func receive(_ frames: inout FrameRun.Iterator) -> Bool
     /// Notes that all frames of one read were received.
     func batchEnded()
