@@ -38,7 +38,7 @@ LEFT_OUT = {
     "tunits/proto/tunits.proto": "cirq-google imports it, and no package that can be installed has it",
 }
 
-# Those whose code Lifeline's own modules contain.
+# The schemas whose code Lifeline's own modules contain.
 SHIPPED = {f"google/protobuf/{name}.proto" for name in (
     "any", "api", "compiler/plugin", "descriptor", "duration", "empty", "field_mask", "source_context", "struct",
     "timestamp", "type", "wrappers")}

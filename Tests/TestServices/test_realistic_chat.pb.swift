@@ -401,7 +401,7 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// A push: those who are there hear of others.
+    /// A push to the people in the room about the others.
     ///
     /// The server's pushes, over all connections and sessions.
     public let presences: Lifeline.SessionPushes<Test_Realistic_Chat_Presence>
@@ -481,7 +481,7 @@ public struct Test_Realistic_Chat_ChatClient: Sendable {
         )
     }
 
-    /// A push: nobody waits for an answer to it.
+    /// A push, which has no reply.
     ///
     /// Returns when the session has accepted the message. The server does not answer it.
     ///
@@ -514,7 +514,7 @@ public protocol Test_Realistic_Chat_ChatHandler: Lifeline.SessionService {
 
     func converse(_ requests: Lifeline.SessionMessages<Test_Realistic_Chat_Signal>, to stream: Lifeline.SessionStreamWriter<Test_Realistic_Chat_Signal>, context: Lifeline.SessionContext) async throws
 
-    /// A push: nobody waits for an answer to it.
+    /// A push, which has no reply.
     func type(_ message: Test_Realistic_Chat_Typing, context: Lifeline.SessionContext) async throws
 }
 
@@ -545,12 +545,12 @@ public struct Test_Realistic_Chat_ChatPushes: Sendable {
         self.session = session
     }
 
-    /// A push: those who are there hear of others.
+    /// A push to the people in the room about the others.
     ///
     /// The method by itself, for pushes to a group.
     public static let presences = Lifeline.SessionPushMethod<Test_Realistic_Chat_Presence>("test.realistic.chat.Chat/Presences")
 
-    /// A push: those who are there hear of others.
+    /// A push to the people in the room about the others.
     ///
     /// Returns when the session has accepted the message.
     ///

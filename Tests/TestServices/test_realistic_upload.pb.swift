@@ -68,7 +68,7 @@ public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
         return try _message.untyped.withUTF8Span(_message.pointee.name, body)
     }
 
-    /// Where the data begins in the file.
+    /// The offset of the data in the file.
     public var offset: Int64 {
         get { _message.pointee.offset }
         set { _mutableFields().pointee.offset = newValue }

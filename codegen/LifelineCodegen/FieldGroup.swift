@@ -33,7 +33,7 @@ struct FieldGroup {
 }
 
 extension FieldDescriptor {
-    /// Where protoc-gen-c puts the member: in the order of declaration, with the oneofs behind all others.
+    /// The position of the member in the structs of protoc-gen-c: in the order of declaration, with the oneofs last.
     fileprivate var structPosition: (oneof: Int, declaration: Int) {
         (containingOneof.map { $0.index + 1 } ?? 0, index)
     }

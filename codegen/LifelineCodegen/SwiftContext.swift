@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// What all generators of Swift share: names, options, and how to write types.
+/// The state that all generators of Swift share: names, options, and the spelling of types.
 struct SwiftContext {
     static let runtime = "LifelineMessages"
     /// The module with the sessions that services are called over.

@@ -3,10 +3,10 @@ internal import LifelineRuntime
 
 // The store. The machine decides what to write and read.
 extension SessionEngine {
-    /// The place of durable messages.
+    /// The store of durable messages, and its peer.
     struct Store: Sendable {
         let store: any SessionStore
-        /// The owner of the messages; nil for those of a client.
+        /// The id of the client's store; nil at a client.
         let peer: SessionStoreID?
         /// Called with each error. The session continues after it.
         let whenFailed: @Sendable (StoreError) -> Void
