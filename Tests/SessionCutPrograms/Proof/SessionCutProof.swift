@@ -7,7 +7,7 @@ import SessionCutSupport
 @main struct SessionCutProof: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scripts/session-cuts",
-        abstract: "Cuts the connections of a session between two processes, and checks that no message is lost.",
+        abstract: "Cuts the connections of a session between two processes, and checks that each message arrives once.",
         discussion: """
             A client and a server exchange messages over TCP through a relay. All three are processes. Messages go both \
             ways at once: pushes of two methods each way, 15 % of the messages each; two server streams, one client \
