@@ -95,7 +95,7 @@ actor FleetScene {
         for server in servers { try await tell(server.program, "stop") }
         var (count, changed) = (0, ContinuousClock.now)
         while true {
-            // Reports are read before records, so that no record has a message that its client's report lacks.
+            // Reports are read before records: no server has processed a message that its client has not sent.
             let reports = try await reports()
             let tally = FleetTally(reports, try summary(), automaticGroup: FleetGroups.automatic)
             if tally.deliveredCount > count {
