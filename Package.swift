@@ -660,7 +660,6 @@ let simulations: [Target] = [
         "Club",
         "ClubProtos",
         "Lifeline",
-        "LifelineClientTestSupport",
         "LifelineTesting",
         .logging
     ),
@@ -684,7 +683,10 @@ let simulations: [Target] = [
     ),
     tests(
         "ClubTests",
+        "Club",
+        "ClubProtos",
         "ClubStories",
+        "Lifeline",
         "LifelineTesting"
     ),
 ]

@@ -26,7 +26,7 @@ package final class Book: Sendable {
 
     /// The content of the database, and how many transactions were committed.
     private let look: @Sendable () -> (tables: ClubTables, transactionCount: Int)
-    /// Ends the story.
+    /// Reports what does not hold.
     let complain: @Sendable (String) -> Void
     private let state = Mutex(State())
 

@@ -2,6 +2,7 @@ internal import Club
 internal import ClubProtos
 internal import Foundation
 internal import Lifeline
+package import LifelineTesting
 internal import Synchronization
 
 /// A mistake that applications make, planted into the club by a change of its cast.
@@ -16,6 +17,17 @@ package struct PlantedBug: Sendable {
         plant(&cast)
         return cast
     }
+
+    /// Plays stories of a club with the bug.
+    package var runner: StoryRunner { StoryRunner { try await playClub(cast, in: $0) } }
+
+    /// Plays the seeds from 1 on until one fails; nil if none of the first 200 does.
+    package func find() async -> (seed: UInt64, failure: WorldFailure)? {
+        for seed in 1...200 as ClosedRange<UInt64> {
+            if let failure = await runner.play(seed, nil, isTracing: false).failure { return (seed, failure) }
+        }
+        return nil
+    }
 }
 
 // MARK: - Of transfers
@@ -25,13 +37,14 @@ extension PlantedBug {
         PlantedBug("a lost update after a retry") { cast in
             // Notes the key first, and does the work then.
             cast.transfer = { staff, request, context in
-                let isNew = try await staff.database.transaction {
-                    $0.outcomes.updateValue(.success(.init()), forKey: request.key) == nil
+                let isNew = try await staff.database.transaction { tables in
+                    let noted = ClubTables.Transfer(request: request, outcome: .success(.init()))
+                    return tables.transfers.updateValue(noted, forKey: request.key) == nil
                 }
                 guard isNew else { return .init() }
                 _ = try await staff.database.transaction { tables in
-                    tables.outcomes[request.key] = nil
-                    return try tables.transfer(request).get()
+                    tables.transfers[request.key] = nil
+                    return try tables.transfer(request)
                 }
                 return try await staff.ledger.transfer(request, context: context)
             }
@@ -48,11 +61,12 @@ extension PlantedBug {
         PlantedBug("a charge outside the transaction") { cast in
             // The payer is charged in the transaction, and the payee gets the money after it.
             cast.transfer = { staff, request, context in
-                _ = try await staff.database.transaction { tables in
+                let outcome = try await staff.database.transaction { tables in
                     let before = tables.accounts[request.to]
                     defer { tables.accounts[request.to] = before }
-                    return try tables.transfer(request).get()
+                    return try tables.transfer(request)
                 }
+                _ = try outcome.get()
                 try await staff.database.transaction {
                     $0.add(request.amount, to: request.to, other: request.from, request.memo)
                 }
@@ -62,11 +76,12 @@ extension PlantedBug {
         PlantedBug("a read, a change and a write with an await between") { cast in
             cast.transfer = { staff, request, context in
                 var copy = try await staff.database.transaction { $0 }
-                let receipt = try copy.transfer(request).get()
+                _ = try copy.transfer(request)
+                let transfer = copy.transfers[request.key]
                 let (from, to) = (copy.accounts[request.from], copy.accounts[request.to])
                 try await staff.database.transaction { tables in
                     (tables.accounts[request.from], tables.accounts[request.to]) = (from, to)
-                    tables.outcomes[request.key] = .success(receipt)
+                    tables.transfers[request.key] = transfer
                 }
                 return try await staff.ledger.transfer(request, context: context)
             }
@@ -93,13 +108,13 @@ extension PlantedBug {
         PlantedBug("a reply before the write is durable") { cast in
             cast.transfer = { staff, request, context in
                 var copy = try await staff.database.transaction { $0 }
-                let receipt = try copy.transfer(request).get()
+                let outcome = try copy.transfer(request)
                 Task {
                     // Several are written together.
                     try await Task.sleep(for: .milliseconds(200))
                     return try await staff.ledger.transfer(request, context: context)
                 }
-                return receipt
+                return try outcome.get()
             }
         },
         PlantedBug("a lock held across an await that deadlocks") { cast in
@@ -151,11 +166,12 @@ extension PlantedBug {
                 while true {
                     let after = last
                     // A database that goes on when its caller is cancelled.
-                    let page = try await Task {
+                    let reading = Task {
                         try await staff.database.transaction {
                             try $0.entries(of: request.account, after: after, limit: 16)
                         }
-                    }.value
+                    }
+                    let page = (try? await reading.value) ?? []
                     for entry in page {
                         try? await stream.send(entry)
                         last = entry.number
@@ -207,19 +223,23 @@ extension PlantedBug {
         PlantedBug("an id from the clock") { cast in
             cast.say = { staff, request, context in
                 let now = UInt64(Date().timeIntervalSince1970 * 1_000)
-                try await staff.database.transaction { $0.rooms[request.room]?.lastNumber = now }
+                try await staff.database.transaction { tables in
+                    let last = tables.rooms[request.room]?.lastSaid[request.speaker]?.sequence ?? 0
+                    if request.sequence > last { tables.rooms[request.room]?.lastNumber = now }
+                }
                 return try await staff.rooms.say(request, context: context)
             }
         },
         PlantedBug("a push sent before its state is stored") { cast in
             cast.say = { staff, request, context in
                 let room = try await staff.database.transaction { try $0.room(request.room) }
+                let isKnown = request.sequence <= room.lastSaid[request.speaker]?.sequence ?? 0
                 let message = Example_Club_V1_Message.with {
                     ($0.room, $0.number, $0.missedCount) = (request.room, room.lastNumber + 1, room.lastNumber)
                     ($0.speaker, $0.sequence, $0.text) = (request.speaker, request.sequence, request.text)
                 }
                 // Visitors have no names.
-                for session in context.server.sessions where !session.name.isEmpty {
+                for session in context.server.sessions where !isKnown && !session.name.isEmpty {
                     try? await Example_Club_V1_RoomsPushes(session).heard(message, delivery: .atMostOnce)
                 }
                 return try await staff.rooms.say(request, context: context)

@@ -1,7 +1,6 @@
 import ClubStories
+import LifelineTesting
 import Testing
-
-@testable import LifelineTesting
 
 @Suite(.timeLimit(.minutes(5))) struct ClubTests {
     /// The club as it is: nothing is found.
@@ -11,13 +10,8 @@ import Testing
 
     /// Each bug is found, and its seed shows it again. Without a search for the fewest faults, which takes longer.
     @Test(arguments: PlantedBug.all) func findsPlantedBug(_ bug: PlantedBug) async throws {
-        let runner = StoryRunner { try await playClub(bug.cast, in: $0) }
-        var found: (seed: UInt64, failure: WorldFailure)?
-        for seed in 1...200 as ClosedRange<UInt64> where found == nil {
-            found = await runner.play(seed, nil, isTracing: false).failure.map { (seed, $0) }
-        }
-        let (seed, failure) = try #require(found)
-        let again = await runner.play(seed, nil, isTracing: false).failure
+        let (seed, failure) = try #require(await bug.find())
+        let again = await bug.runner.play(seed, nil, isTracing: false).failure
         #expect(again == failure, "seed \(seed)")
     }
 

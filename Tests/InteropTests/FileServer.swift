@@ -2,7 +2,7 @@ import Foundation
 
 /// A server of files over HTTP.
 enum FileServer {
-    /// Serves a folder while `body` runs, with the origin of its pages.
+    /// Serves a folder while `body` runs, and passes it the origin of the pages.
     static func serve(_ folder: URL, _ body: (_ origin: String) async throws -> Void) async throws {
         let program = BackgroundProgram(
             command: [

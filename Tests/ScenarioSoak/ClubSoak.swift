@@ -40,7 +40,7 @@ enum ClubSoak {
         return true
     }
 
-    /// A story with faults of all kinds.
+    /// A story of a bad day.
     private static let replayedSeed: UInt64 = 1
 
     /// Plays one story `count` times, more of them at once than there are processors, and compares the traces.
@@ -57,7 +57,7 @@ enum ClubSoak {
                 next += 1
                 group.addTask { await runner.play(replayedSeed, nil, isTracing: true).trace }
             }
-            for _ in 0..<8 { begin() }
+            for _ in 0..<4 * sysconf(Int32(_SC_NPROCESSORS_ONLN)) { begin() }
             for await trace in group {
                 if trace != first.trace { others.append(trace) }
                 begin()
@@ -98,19 +98,14 @@ enum ClubSoak {
     static func findBugs() async -> Bool {
         var isEachFound = true
         for bug in PlantedBug.all {
-            let runner = StoryRunner { try await playClub(bug.cast, in: $0) }
             let started = ScenarioSoak.processorTime
-            var found: (seed: UInt64, failure: WorldFailure)?
-            for seed in 1...200 as ClosedRange<UInt64> where found == nil {
-                found = await runner.play(seed, nil, isTracing: false).failure.map { (seed, $0) }
-            }
-            guard let (seed, failure) = found else {
+            guard let (seed, failure) = await bug.find() else {
                 print("| \(bug.name) | NOT FOUND |")
                 isEachFound = false
                 continue
             }
             let seconds = (ScenarioSoak.processorTime - started) / .seconds(1)
-            let report = await runner.report(failure, seed, nil, name: "findsPlantedBug")
+            let report = await bug.runner.report(failure, seed, nil, name: "findsPlantedBug")
             print(
                 "| \(bug.name) | \(seed) | \(Double(Int(seconds * 100)) / 100) | \(report.faults.count)",
                 "| \(report.failure.description.prefix { $0 != "\n" }) |"

@@ -11,10 +11,10 @@ public protocol ClubDatabase: Sendable {
 }
 
 extension ClubDatabase {
-    /// Runs a transaction for a call. If the database fails, the caller is asked to try again, which is safe: each change
-    /// of the tables has a key.
+    /// Runs a transaction for a call. If the database fails, the caller is asked to try again. That is safe, because
+    /// each change of the tables has a key.
     ///
-    /// - Throws: what `body` throws; `SessionStatus`: `unavailable` when the database fails; `CancellationError`.
+    /// - Throws: `SessionStatus`: that of `body`, or `unavailable` for any other error; `CancellationError`.
     public func transaction<Result: Sendable>(
         _ body: @Sendable (inout ClubTables) throws -> Result
     ) async throws -> Result {

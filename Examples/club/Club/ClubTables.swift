@@ -19,14 +19,27 @@ public struct ClubTables: Sendable {
         public var entries: [Example_Club_V1_Entry] = []
     }
 
+    /// A transfer that was carried out or refused.
+    public struct Transfer: Sendable {
+        public let request: Example_Club_V1_TransferRequest
+        public let outcome: Result<Example_Club_V1_Receipt, SessionStatus>
+
+        public init(
+            request: Example_Club_V1_TransferRequest,
+            outcome: Result<Example_Club_V1_Receipt, SessionStatus>
+        ) {
+            (self.request, self.outcome) = (request, outcome)
+        }
+    }
+
     /// How many messages a room keeps.
     public static let keptMessageCount = 20
 
     public var rooms: [String: Room]
     public var accounts: [String: Account]
-    /// By the keys of their transfers. Refusals are remembered as well: a request that comes again later, when the account
-    /// has more, must not happen after its member has been told that it has not.
-    public var outcomes: [String: Result<Example_Club_V1_Receipt, SessionStatus>] = [:]
+    /// All transfers by their keys, refused ones as well. A request may arrive again late, when the account has more:
+    /// it must not be carried out after its member has been told that it was refused.
+    public var transfers: [String: Transfer] = [:]
 
     public init(rooms: [String], accounts: [String: Int64]) {
         self.rooms = Dictionary(uniqueKeysWithValues: rooms.map { ($0, Room()) })
@@ -80,27 +93,34 @@ public struct ClubTables: Sendable {
         return Array(entries.dropFirst(Int(clamping: number)).prefix(limit))
     }
 
-    /// Moves money, unless the transfer has happened or was refused.
+    /// Moves money, unless the key has an outcome already. Remembers the outcome.
     ///
-    /// - Returns: the receipt, or `failedPrecondition` where the account has too little.
+    /// - Returns: the receipt, or `failedPrecondition` if the account has too little.
+    /// - Throws: `SessionStatus` for requests that can never be carried out; nothing is remembered of them.
     public mutating func transfer(
         _ request: Example_Club_V1_TransferRequest
     ) throws -> Result<Example_Club_V1_Receipt, SessionStatus> {
-        guard 1...64 ~= request.key.utf8.count, request.memo.utf8.count <= 200, request.amount > 0 else {
-            throw SessionStatus(.invalidArgument, "A transfer has a key of 1 to 64 bytes, and an amount above 0.")
-        }
-        if let outcome = outcomes[request.key] { return outcome }
-        let payer = try account(request.from)
-        _ = try account(request.to)
-        let outcome: Result<Example_Club_V1_Receipt, SessionStatus>
-        if request.from != request.to, payer.balance >= request.amount {
-            outcome = .success(move(request))
-        } else {
-            outcome = .failure(
-                SessionStatus(.failedPrecondition, "The account has not that much, or is the one that is paid.")
+        guard 1...64 ~= request.key.utf8.count, request.memo.utf8.count <= 200, request.amount > 0,
+            request.from != request.to
+        else {
+            throw SessionStatus(
+                .invalidArgument,
+                "A transfer has a key of 1 to 64 bytes, an amount above 0, and two accounts."
             )
         }
-        outcomes[request.key] = outcome
+        if let known = transfers[request.key] {
+            guard known.request == request else {
+                throw SessionStatus(.invalidArgument, "Another transfer has this key. Make up a new one.")
+            }
+            return known.outcome
+        }
+        let payer = try account(request.from)
+        _ = try account(request.to)
+        let outcome: Result<Example_Club_V1_Receipt, SessionStatus> =
+            payer.balance >= request.amount
+            ? .success(move(request))
+            : .failure(SessionStatus(.failedPrecondition, "The account has less than that."))
+        transfers[request.key] = Transfer(request: request, outcome: outcome)
         return outcome
     }
 

@@ -14,10 +14,12 @@ public struct Ledger: Example_Club_V1_LedgerHandler {
         _ request: Example_Club_V1_TransferRequest,
         context: SessionContext
     ) async throws -> Example_Club_V1_Receipt {
-        let receipt = try await database.transaction { try $0.transfer(request) }.get()
-        bells.ring(request.from)
-        bells.ring(request.to)
-        return receipt
+        // Also after an error: the change may have been made.
+        defer {
+            bells.ring(request.from)
+            bells.ring(request.to)
+        }
+        return try await database.transaction { try $0.transfer(request) }.get()
     }
 
     public func balance(

@@ -71,8 +71,9 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
         _ request: Example_Club_V1_SayRequest,
         context: SessionContext
     ) async throws -> Example_Club_V1_SayReply {
+        // Also after an error: the change may have been made.
+        defer { bells.ring(request.room) }
         let number = try await database.transaction { try $0.say(request) }
-        bells.ring(request.room)
         return .with { $0.number = number }
     }
 
@@ -115,8 +116,10 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
                 if page.isEmpty || Task.isCancelled { return nil }
                 state.withLock { $0.waitingCount += page.count }
                 return page
+            } catch let status as SessionStatus where status.code != .unavailable {
+                return nil
             } catch {
-                // Nobody may ring for what is there already.
+                // Tries again, because no ring may follow for messages that are already stored.
                 try? await Task.sleep(for: .milliseconds(200))
             }
         }

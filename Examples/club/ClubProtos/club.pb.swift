@@ -219,8 +219,8 @@ public struct Example_Club_V1_Message: LifelineMessages.Message {
 }
 
 public struct Example_Club_V1_TransferRequest: LifelineMessages.Message {
-    /// Made up by the client, another one for each transfer: 1 to 64 bytes. A client that was not answered asks again with
-    /// the same key, and the money is moved once.
+    /// Made up by the client, a new one for each transfer: 1 to 64 bytes. A client that got no answer asks again with the
+    /// same key, and the money is moved once. The outcome of a key is final, a refusal as well.
     public var key: String {
         get { _message.untyped.string(_message.pointee.key) }
         set { _message.untyped.assign(newValue, to: 0, of: Self._table) }

@@ -30,8 +30,6 @@ struct DiskCondition {
         now < slowUntil ? usual + .seconds(1) : usual
     }
 
-    func isFull(at now: MonotonicTime) -> Bool { now < fullUntil }
-
     /// How a commit at this time fails; nil if it succeeds.
-    mutating func takeFailure(at now: MonotonicTime) -> Failure? { isFull(at: now) ? .full : nextFailure.take() }
+    mutating func takeFailure(at now: MonotonicTime) -> Failure? { now < fullUntil ? .full : nextFailure.take() }
 }

@@ -18,11 +18,11 @@ public struct Faults: Sendable, Hashable {
     /// Between two times at which a disk becomes slow, for up to 5 s: a commit takes up to a second more. This and the
     /// next two affect only hosts with a database.
     public var slowDisks: Duration?
-    /// Between two times at which a disk becomes full, for up to 5 s: commits throw `StoreError` with the code `full`, and
-    /// nothing changes.
+    /// Between two times at which a disk becomes full, for up to 5 s: commits throw `StoreError` with the code `full`,
+    /// and nothing changes.
     public var fullDisks: Duration?
     /// Between two commits that throw `StoreError` with the code `failed`. Half of them happen nevertheless, which the
-    /// program cannot know.
+    /// program cannot know. A failed commit of a session's messages may be found by the next process.
     public var failedCommits: Duration?
     /// How long everything takes to pass the link of a host: of each host's `machine.conditions`, which may be set
     /// afterwards. Default: 10 ms.
@@ -33,8 +33,8 @@ public struct Faults: Sendable, Hashable {
     /// No faults.
     public init() {}
 
-    /// A bad day: about once a second, a fault of any of these kinds happens, except those of disks. For disks that fail
-    /// as well, set `slowDisks`, `fullDisks` and `failedCommits`.
+    /// A bad day: about once a second, a fault of any of these kinds happens, except those of disks. For disks that
+    /// fail as well, set `slowDisks`, `fullDisks` and `failedCommits`.
     public static var harsh: Faults {
         var faults = Faults()
         faults.cuts = .seconds(2)
@@ -164,11 +164,11 @@ final class FaultPlan {
         case .slowDisk:
             guard let host = choose(world.hosts.filter(\.hasDatabase)) else { return }
             report("the disk of \(host.name) is slow for \(upTo5s)")
-            host.disk.slowUntil = world.simulation.now + upTo5s
+            host.disk.slowUntil = max(host.disk.slowUntil, world.simulation.now + upTo5s)
         case .fullDisk:
             guard let host = choose(world.hosts.filter(\.hasDatabase)) else { return }
             report("the disk of \(host.name) is full for \(upTo5s)")
-            host.disk.fullUntil = world.simulation.now + upTo5s
+            host.disk.fullUntil = max(host.disk.fullUntil, world.simulation.now + upTo5s)
         case .failedCommit:
             guard let host = choose(world.hosts.filter(\.hasDatabase)) else { return }
             let isCommitted = choice >> 32 & 1 == 0

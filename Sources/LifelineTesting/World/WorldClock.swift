@@ -18,9 +18,9 @@ struct WorldClock {
 
     /// Runs a job that has no executor of its own, as the global executor would.
     ///
-    /// A task without an executor switches to the global one at calls of asynchronous functions. If it ran elsewhere, each
-    /// such switch would enqueue it again. Debug builds have more such switches than release builds, so a story would be
-    /// another one there.
+    /// A task without an executor switches to the global one at calls of asynchronous functions. If it ran elsewhere,
+    /// each such switch would enqueue it again. Debug builds have more such switches than release builds, so the two
+    /// would play different stories.
     static func run(_ job: UnownedJob) { lifeline_run_job(unsafeBitCast(job, to: UnsafeMutableRawPointer.self)) }
 
     /// On the thread that is to run the world.

@@ -9,7 +9,8 @@ internal import LifelineMessages
 /// (`SessionServerConfiguration.store`, `SessionClientConfiguration.store`), for durable messages, and can mark one as
 /// processed in a transaction of the program's own.
 ///
-/// With the disk faults of `Faults`, a commit takes long or throws `StoreError`. After `full`, nothing has changed. After
+/// With the disk faults of `Faults`, a commit takes long or throws `StoreError`. After `full`, nothing has changed.
+/// After
 /// `failed`, the change may have happened or not, as when the connection to a real database is lost. A correct program
 /// looks it up, or makes only changes that are safe to repeat.
 ///
@@ -107,9 +108,13 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     /// The process of the host was killed.
     func processWasKilled() {
         generation += 1
-        let isWritten = Bool.random(using: &host.simulation.random)
-        if isWritten, !host.disk.isFull(at: host.simulation.now) { commit?() }
-        commit = nil
+        if let commit = commit.take() {
+            switch host.takeDiskFailure() {
+            case nil: if Bool.random(using: &host.simulation.random) { commit() }
+            case .afterCommit: commit()
+            case .full, .beforeCommit: break
+            }
+        }
         _ = sessions.killed { Bool.random(using: &host.simulation.random) }
         // Their tasks belong to the killed process, and end with the story.
         let killed = waiters

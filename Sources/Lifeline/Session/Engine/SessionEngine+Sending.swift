@@ -128,8 +128,8 @@ extension SessionEngine {
         let message: PendingMessage
     }
 
-    /// Sends a push or a part. Returns when it is accepted, or processed. A message counts as accepted if its delivery
-    /// lets it be dropped, or if the peer no longer waits for it.
+    /// Sends a push or a part. Returns when it is accepted, or processed. A dropped message counts as accepted: its
+    /// delivery allows it, or the peer no longer waits for it.
     @inline(__always)  // Most messages need not wait, and a function that waits costs as much as all the rest.
     nonisolated(nonsending) func send(
         _ target: Target,
@@ -158,7 +158,7 @@ extension SessionEngine {
 
     private func cancel(_ wait: Wait) {
         change { state, now in
-            // An accepted message stays accepted, although its sender stops waiting until it is processed. While a
+            // An accepted message stays accepted, although its sender no longer waits for it to be processed. While a
             // message is being stored, the outcome is unknown, so its sender still waits for it.
             guard let message = state.messages[wait.number], message === wait.message else { return }
             guard message.isAccepted || state.machine.withdraw(wait.number, now: now, into: &state.actions) else {

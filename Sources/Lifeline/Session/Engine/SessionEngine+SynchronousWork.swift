@@ -19,7 +19,7 @@ extension SessionEngine {
     }
 
     /// Takes the pending work, which this thread then performs without the lock. Returns nothing if another thread
-    /// performs work, or still has effects of earlier events to run: that thread then does it.
+    /// performs work, which then also does this work, or still runs effects, and then starts a task for it.
     func takeSynchronousWork(_ state: inout State) -> [SynchronousWork] {
         if state.synchronousWork.isEmpty || state.doesSynchronousWork { return [] }
         if state.runsEffects {

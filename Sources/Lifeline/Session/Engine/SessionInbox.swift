@@ -203,7 +203,8 @@ final class SessionInbox: Sendable {
         return state.runs
     }
 
-    /// Removes and returns a waiter to resume, because there is a message for it or the inbox has ended; nil if none waits.
+    /// Removes and returns a waiter to resume, because there is a message for it or the inbox has ended. Returns nil if
+    /// no reader waits, or if there is nothing to tell it.
     @inline(__always)
     func takeWaiter() -> Waiter? {
         if state.waiters.isEmpty { return nil }

@@ -10,8 +10,8 @@ public struct SessionIdentity: Sendable, Hashable {
     /// Makes an identity.
     ///
     /// - Parameters:
-    /// - attributes: default: empty.
-    /// - sessionName: default: the subject. If several sessions have one name, the newest is found.
+    ///   - attributes: default: empty.
+    ///   - sessionName: default: the subject. If several sessions have one name, the newest is found.
     public init(_ subject: String, attributes: [String: String] = [:], sessionName: String? = nil) {
         self.subject = subject
         self.attributes = attributes

@@ -6,8 +6,8 @@ public struct SessionServerConfiguration: Sendable {
     /// above `maximumSessionCount`, so that a client that comes back finds a place beside its old connection.
     public var server = ServerConfiguration()
 
-    /// The limits of what is kept for each client, and accepted from it. Default: as for clients;
-    /// `maximumKeptByteCount` limits all sessions together.
+    /// The limits of what is kept for each client, and accepted from it. Default: as for clients. In addition,
+    /// `maximumKeptByteCount` of this configuration limits all sessions together.
     public var limits = SessionLimits()
 
     /// The most bytes that all sessions keep together, counted as `SessionLimits` does: messages that wait for clients,
