@@ -39,15 +39,18 @@ struct LifeWitness {
     private let options: LivenessOptions
     private let host: SimulatedHost
     private let looksForSleep: Bool
+    /// How much later than it happens something may be seen here.
+    private let slack: Duration
     /// Within what time an answer is sure to count.
     let patience: Duration
     /// Few at a time, so that an array is the fastest dictionary.
     private var watched: [Watched] = []
 
-    init(of options: LivenessOptions, on host: SimulatedHost, looksForSleep: Bool) {
+    init(of options: LivenessOptions, on host: SimulatedHost, looksForSleep: Bool, slack: Duration = .zero) {
         self.options = options
         self.host = host
         self.looksForSleep = looksForSleep
+        self.slack = slack
         let year = Duration.seconds(365 * 86_400)
         guard let heartbeat = options.heartbeat else {
             patience = year
@@ -142,7 +145,7 @@ struct LifeWitness {
         let wake = host.lastWakeTime
         // The timeout in which the last acknowledgement came is none of the misses.
         let question = watched.progress.time > wake ? watched.progress.time + heartbeat.timeout : wake
-        if looksForSleep, hasSlept, now.time - question > misses {
+        if looksForSleep, hasSlept, now.time - question > misses + slack {
             witness.fail("\(host.name): the peer has been silent since the machine slept, and nobody minds")
         }
     }
@@ -158,23 +161,29 @@ struct LifeWitness {
         _ witness: Witness
     ) {
         let passed = now.time - since.time
-        if passed <= bound { return }
+        if passed <= bound + slack { return }
         let awake = now.uptime - since.uptime
-        if awake < passed, min(awake, now.time - host.lastWakeTime) <= afterSleep { return }
+        if awake < passed, min(awake, now.time - host.lastWakeTime) <= afterSleep + slack { return }
         witness.fail("\(host.name): the peer \(what()) for \(passed), and nobody minds")
     }
 
     // MARK: Giving up
 
-    /// A connection has ended on this side.
-    mutating func closed(_ stream: Int, for failure: ConnectionError.Code?, _ witness: Witness) {
+    /// A connection has ended on this side, at a time.
+    mutating func closed(
+        _ stream: Int,
+        for failure: ConnectionError.Code?,
+        at time: MonotonicTime,
+        _ witness: Witness
+    ) {
         guard let index = place(of: stream) else { return }
         let watched = self.watched.remove(at: index)
         guard let failure else { return }
         func fail(_ what: String) {
             witness.fail("\(host.name): \(what)")
         }
-        let silence = now.time - watched.life.time
+        // What has happened may have been seen a little later.
+        let silence = time - watched.life.time + slack
         switch failure {
         case .heartbeatTimeout:
             guard let heartbeat = options.heartbeat else { return fail("a heartbeat out of nothing") }
@@ -184,7 +193,7 @@ struct LifeWitness {
         case .idleTimeout:
             if silence < options.idleTimeout ?? .zero { fail("the peer counts as idle after \(silence)") }
         case .writeTimeout:
-            let stalled = watched.stall.map { now.time - $0.time } ?? .zero
+            let stalled = watched.stall.map { time - $0.time + slack } ?? .zero
             if stalled < options.writeTimeout ?? .zero { fail("the peer counts as stalled after \(stalled)") }
         case .tooManyUnansweredBytes:
             let unanswered = watched.written - watched.writtenBefore

@@ -1,8 +1,10 @@
+internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
+internal import NIOConcurrencyHelpers
 
 /// An hour in which something fails every 20 seconds and is mended again.
-package struct OutageHour {
+package struct OutageHour: Sendable {
     package private(set) var outageCount = 0
     package private(set) var transitionCount = 0
     package private(set) var deliveredCount = 0
@@ -13,43 +15,56 @@ package struct OutageHour {
         transitionCount >= outageCount * 2 && deliveredCount > sentCount / 2 && deliveredCount <= sentCount
     }
 
-    package static func run(seed: UInt64) -> OutageHour {
+    /// - Throws: where the story of the hour fails.
+    package static func run(seed: UInt64) async throws -> OutageHour {
+        let hour = NIOLockedValueBox(OutageHour())
+        var limits = SimulationLimits()
+        limits.time = .seconds(2 * 3_600)
+        let runner = StoryRunner(limits: limits) { world in
+            let played = try await play(in: world)
+            hour.withLockedValue { $0 = played }
+        }
+        if let failure = await runner.play(seed, nil, isTracing: false).failure { throw failure }
+        return hour.withLockedValue { $0 }
+    }
+
+    private static func play(in world: World) async throws -> OutageHour {
         var hour = OutageHour()
-        let simulation = Simulation(seed: seed)
-        let network = SimulatedNetwork(simulation: simulation)
-        let server = SimulatedServer(on: network.addHost("server"))
-        var configuration = SimulatedClient.Configuration()
-        configuration.backoff.maximumAttempts = nil
-        let client = SimulatedClient(
-            on: network.addHost("client"),
-            connectingTo: server,
+        let server = SimulatedServer(on: world.host("server").machine)
+        world.host("server").run(server)
+        var configuration = ClientUser.Configuration()
+        configuration.client.backoff.maximumAttempts = nil
+        let user = try await ClientUser.make(
+            on: world.host("client"),
+            in: world,
+            connectingTo: "server",
             configuration: configuration
         )
-        client.start()
+        let machine = user.host.machine
+        user.start()
         for round in 0..<180 {
             hour.outageCount += 1
             switch round % 6 {
-            case 0: client.host.setLink(up: false)
+            case 0: machine.setLink(up: false)
             case 1: server.kill()
             case 2: server.resetConnections()
             case 3: server.behavior = .refusing
             case 4: server.behavior = .stalling
-            default: client.host.conditions.losesEverything = true
+            default: machine.conditions.losesEverything = true
             }
-            client.send([1, 2, 3])
-            simulation.run(for: .seconds(5))
-            client.host.setLink(up: true)
-            client.host.conditions.losesEverything = false
+            user.send([1, 2, 3])
+            try await Task.sleep(for: .seconds(5))
+            machine.setLink(up: true)
+            machine.conditions.losesEverything = false
             server.behavior = .accepting
             if !server.isRunning { server.restart() }
             for _ in 0..<15 {
-                client.send([4, 5, 6])
-                simulation.run(for: .seconds(1))
+                user.send([4, 5, 6])
+                try await Task.sleep(for: .seconds(1))
             }
         }
-        simulation.cancelAllEvents()
-        hour.transitionCount = client.transitions.count
-        hour.sentCount = client.sendOutcomes.count
+        hour.transitionCount = user.events.count
+        hour.sentCount = user.sends.count
         hour.deliveredCount = server.receivedMessages.count
         return hour
     }

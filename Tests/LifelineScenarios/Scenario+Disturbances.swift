@@ -1,8 +1,9 @@
+internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
 // What happens.
-extension Scenario {
+extension ScenarioStory {
     func disturb() {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<30: sendSome()
@@ -10,36 +11,44 @@ extension Scenario {
         case 50..<70: disturbServer()
         case 70..<85: server.behavior = .random(using: &random)
         case 85..<90: disturbMachine()
-        case 90..<92: client.host.whenAwake { [client] in client.reads.toggle() }
+        case 90..<92: user.reads.toggle()
         default: wish()
         }
     }
 
     private func sendSome() {
+        var payloads: [[UInt8]] = []
         for _ in 0..<Int.random(in: 1...8, using: &random) {
-            let policy: SendPolicy =
-                switch Int.random(in: 0..<4, using: &random) {
-                case 0: .fail
-                case 1: .drop(after: .milliseconds(Int.random(in: 0...20_000, using: &random)))
-                default: .wait(timeout: .milliseconds(Int.random(in: 0...60_000, using: &random)))
-                }
             // Mostly short; now and then longer than what kernels keep.
             let limit = [10, 300, 3_000, 150_000].randomElement(using: &random) ?? 0
             let length = Int.random(in: 0...limit, using: &random)
-            let payload = [UInt8](repeating: .random(in: 0...255, using: &random), count: length)
-            client.host.whenAwake { [client] in client.send(payload, policy: policy) }
+            payloads.append([UInt8](repeating: .random(in: 0...255, using: &random), count: length))
+        }
+        // From one task, or from one each.
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            user.send(payloads, policy: randomPolicy())
+        } else {
+            for payload in payloads { user.send(payload, policy: randomPolicy()) }
+        }
+    }
+
+    private func randomPolicy() -> SendPolicy {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: .fail
+        case 1: .drop(after: .milliseconds(Int.random(in: 0...20_000, using: &random)))
+        default: .wait(timeout: .milliseconds(Int.random(in: 0...60_000, using: &random)))
         }
     }
 
     private func disturbNetwork() {
-        let host = Bool.random(using: &random) ? client.host : server.host
+        let host = Bool.random(using: &random) ? client : server.host
         switch Int.random(in: 0..<12, using: &random) {
-        case 0..<4: client.host.setLink(up: false)
-        case 4..<7: client.host.setLink(up: true)
+        case 0..<4: client.setLink(up: false)
+        case 4..<7: client.setLink(up: true)
         case 7: host.setLink(up: !host.isLinkUp)
         case 8: host.conditions.losesEverything.toggle()
         case 9: host.changeAddress()
-        case 10: client.host.changeAddress()
+        case 10: client.changeAddress()
         default: server.cutConnections(.silence, afterBytes: .random(in: 0...2_000, using: &random))
         }
     }
@@ -61,28 +70,25 @@ extension Scenario {
         do throws(FramingError) {
             try server.broadcast(payload)
         } catch {
-            witness.fail("\(error)")
+            world.fail("\(error)")
         }
     }
 
     private func disturbMachine() {
-        let host = Int.random(in: 0..<4, using: &random) == 0 ? server.host : client.host
+        let host = Int.random(in: 0..<4, using: &random) == 0 ? server.host : client
         let limit = [1_000, 30_000, 300_000].randomElement(using: &random) ?? 0
         host.sleep(for: .milliseconds(Int.random(in: 0...limit, using: &random)))
     }
 
     private func wish() {
         // Mostly one that still waits; cancelling one that has ended does nothing.
-        let waiting = client.sendOutcomes.indices.filter { client.sendOutcomes[$0] == nil }
-        let number = UInt64((waiting.randomElement(using: &random) ?? 0) + 1)
-        let choice = Int.random(in: 0..<40, using: &random)
-        client.host.whenAwake { [client] in
-            switch choice {
-            case 0: client.close()
-            case 1: client.cancel()
-            case 2..<20: client.reconnect()
-            default: client.cancelSend(number)
-            }
+        let waiting = user.sends.indices.filter { user.sends[$0].end == nil }
+        let number = (waiting.randomElement(using: &random) ?? 0) + 1
+        switch Int.random(in: 0..<40, using: &random) {
+        case 0: user.close()
+        case 1: user.cancel()
+        case 2..<20: user.reconnect()
+        default: user.cancelSend(number)
         }
     }
 }
@@ -117,26 +123,31 @@ extension LinkConditions {
     }
 }
 
-extension SimulatedClient.Configuration {
-    static func random(using random: inout SimulationRandom) -> SimulatedClient.Configuration {
-        var configuration = SimulatedClient.Configuration()
-        configuration.backoff.maximumAttempts = [1, 2, 4, 4, nil].randomElement(using: &random) ?? nil
-        configuration.backoff.initialDelay = .milliseconds([20, 100, 1_000].randomElement(using: &random) ?? 20)
-        configuration.backoff.factor = [1, 1.5, 2, 3].randomElement(using: &random) ?? 1
-        configuration.backoff.jitter = [0, 0.2, 1].randomElement(using: &random) ?? 0
-        configuration.backoff.cap = .seconds([2, 30].randomElement(using: &random) ?? 2)
-        configuration.backoff.stabilityPeriod = .seconds([0, 1, 10].randomElement(using: &random) ?? 0)
+extension ClientUser.Configuration {
+    static func random(using random: inout SimulationRandom) -> ClientUser.Configuration {
+        var configuration = ClientUser.Configuration()
+        var client = ClientConfiguration()
+        client.backoff.maximumAttempts = [1, 2, 4, 4, nil].randomElement(using: &random) ?? nil
+        client.backoff.initialDelay = .milliseconds([20, 100, 1_000].randomElement(using: &random) ?? 20)
+        client.backoff.factor = [1, 1.5, 2, 3].randomElement(using: &random) ?? 1
+        client.backoff.jitter = [0, 0.2, 1].randomElement(using: &random) ?? 0
+        client.backoff.cap = .seconds([2, 30].randomElement(using: &random) ?? 2)
+        client.backoff.stabilityPeriod = .seconds([0, 1, 10].randomElement(using: &random) ?? 0)
         let liveness = LivenessOptions.random(using: &random)
-        configuration.heartbeat = liveness.heartbeat
-        configuration.idleTimeout = liveness.idleTimeout
-        configuration.writeTimeout = liveness.writeTimeout
-        configuration.unansweredByteLimit = liveness.unansweredByteLimit
+        configuration.asks = liveness.heartbeat != nil
+        client.connection.heartbeat = liveness.heartbeat ?? HeartbeatConfiguration()
+        client.connection.idleTimeout = liveness.idleTimeout
+        client.connection.writeTimeout = liveness.writeTimeout
+        client.connection.unansweredByteLimit = liveness.unansweredByteLimit
         if Bool.random(using: &random) {
-            configuration.sendQueue.maximumMessageCount = .random(in: 0...10, using: &random)
-            configuration.sendQueue.maximumByteCount = .random(in: 0...5_000, using: &random)
+            client.sendQueue.maximumMessageCount = .random(in: 0...10, using: &random)
+            client.sendQueue.maximumByteCount = .random(in: 0...5_000, using: &random)
         }
-        if Bool.random(using: &random) { configuration.outboundMarks = WaterMarks(low: 64, high: 1_024) }
-        configuration.connectTimeout = .seconds([3, 10].randomElement(using: &random) ?? 3)
+        if Bool.random(using: &random) { client.connection.outboundWaterMarks = WaterMarks(low: 64, high: 1_024) }
+        // So that little is enough to make the server wait.
+        client.connection.inboundWaterMarks = WaterMarks(low: 500, high: 2_000)
+        client.connection.connectTimeout = .seconds([3, 10].randomElement(using: &random) ?? 3)
+        configuration.client = client
         return configuration
     }
 }

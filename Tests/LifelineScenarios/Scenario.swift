@@ -1,11 +1,12 @@
+internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
 /// A random story that follows from a seed: a client, a server, and what happens to them and to the network between
-/// them. After every step it is checked what has to hold.
-package final class Scenario {
+/// them. The client is a real one, with its tasks and channels. After every step it is checked what has to hold.
+package struct Scenario: Sendable {
     /// How it went.
-    package struct Result {
+    package struct Result: Sendable {
         /// The first thing that did not hold; nil when everything did.
         package let failure: String?
         package let eventCount: Int
@@ -16,115 +17,138 @@ package final class Scenario {
         package let seen: Set<String>
     }
 
-    let seed: UInt64
-    let simulation: Simulation
-    let network: SimulatedNetwork
+    private let seed: UInt64
+    private let isTracing: Bool
+
+    /// - Parameter isTracing: whether to keep what happens, which takes about as much time as the rest.
+    package init(seed: UInt64, isTracing: Bool) { (self.seed, self.isTracing) = (seed, isTracing) }
+
+    /// Plays it in a world of its own.
+    package func run() async -> Result {
+        var limits = SimulationLimits()
+        (limits.time, limits.endTime) = (.seconds(20_000), .seconds(1))
+        let record = ScenarioRecord()
+        let runner = StoryRunner(limits: limits) { world in try await ScenarioStory(in: world, record).play() }
+        let played = await runner.play(seed, nil, isTracing: isTracing)
+        return Result(
+            failure: played.failure?.description,
+            eventCount: record.eventCount,
+            simulatedTime: record.time,
+            trace: played.trace,
+            seen: record.seen
+        )
+    }
+}
+
+/// What is counted in a story. Unchecked: only its world's thread uses it, until it has ended.
+final class ScenarioRecord: @unchecked Sendable {
+    fileprivate(set) var eventCount = 0
+    fileprivate(set) var time = Duration.zero
+    fileprivate(set) var seen: Set<String> = []
+}
+
+/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+final class ScenarioStory: @unchecked Sendable {
+    let world: World
+    let serverHost: WorldHost
     let server: SimulatedServer
-    let client: SimulatedClient
+    let user: ClientUser
     let witness: Witness
     var random: SimulationRandom
-    private var eventCount = 0
-    private var eventsAtThisTime = 0
+    private let record: ScenarioRecord
 
-    /// Prepares it. The trace costs about as much time as the rest.
-    package init(seed: UInt64, isTracing: Bool) {
-        self.seed = seed
-        random = SimulationRandom(seed: seed)
-        simulation = Simulation(seed: random.next())
-        simulation.isTracing = isTracing
-        network = SimulatedNetwork(simulation: simulation)
-        let (clientHost, serverHost) = (network.addHost("client"), network.addHost("server"))
-        network.conditions = .random(using: &random)
-        server = SimulatedServer(on: serverHost, configuration: .random(using: &random))
-        let configuration = SimulatedClient.Configuration.random(using: &random)
+    init(in world: World, _ record: ScenarioRecord) async throws {
+        (self.world, self.record) = (world, record)
+        // Other numbers than the world's own.
+        random = SimulationRandom(seed: world.seed &+ 1 << 32)
+        let clientHost = world.host("client")
+        serverHost = world.host("server")
+        let conditions = LinkConditions.random(using: &random)
+        for host in world.hosts { host.machine.conditions = conditions }
+        server = SimulatedServer(on: serverHost.machine, configuration: .random(using: &random))
+        serverHost.run(server)
+        let configuration = ClientUser.Configuration.random(using: &random)
         if Int.random(in: 0..<8, using: &random) == 0 {
-            clientHost.setLink(up: false)
-            simulation.run(for: .seconds(1))
+            clientHost.machine.setLink(up: false)
+            try await Task.sleep(for: .seconds(1))
         }
-        client = SimulatedClient(on: clientHost, connectingTo: server, configuration: configuration)
-        client.reportsLate = Bool.random(using: &random)
-        witness = Witness(client)
-        client.observer = witness
-        server.onMessage = { [witness] stream, message in witness.delivered(message, over: stream) }
-        server.onClose = { [witness] stream, failure in witness.serverClosed(stream, for: failure) }
+        user = try await ClientUser.make(on: clientHost, in: world, connectingTo: "server", configuration: configuration)
+        witness = Witness(user, server)
     }
 
-    /// Runs it. Once.
-    package func run() -> Result {
-        switch Int.random(in: 0..<50, using: &random) {
-        case 0: client.close()
-        case 1: client.cancel()
-        default: break
+    var client: SimulatedHost { user.host.machine }
+
+    func play() async throws {
+        world.always("what the witness checks") { [witness, record, unowned world] in
+            witness.check()
+            record.eventCount += 1
+            (record.time, record.seen) = (world.now, witness.seen)
+            // Far more than in any scenario.
+            if record.eventCount > 3_000_000 { world.fail("events without end") }
+            if let failure = witness.failure { world.fail(failure) }
+            return true
         }
-        client.start()
-        witness.check(client)
+        switch Int.random(in: 0..<50, using: &random) {
+        case 0:
+            user.close()
+            user.start()
+        case 1:
+            user.start()
+            user.cancel()
+        default: user.start()
+        }
         for _ in 0..<Int.random(in: 5...40, using: &random) {
-            if witness.failure != nil { break }
             disturb()
-            witness.check(client)
             // Often short, so that things meet; sometimes long enough for everything to time out.
             let limit: Duration =
                 [.milliseconds(50), .seconds(1), .seconds(10), .seconds(60)]
                 .randomElement(using: &random) ?? .zero
-            run(for: .milliseconds(Int64.random(in: 0...limit.milliseconds, using: &random)))
+            try await Task.sleep(for: .milliseconds(Int64.random(in: 0...limit.milliseconds, using: &random)))
         }
-        if witness.failure == nil { recover() }
-        let result = Result(
-            failure: witness.failure,
-            eventCount: eventCount,
-            simulatedTime: simulation.now - MonotonicTime(nanoseconds: 0),
-            trace: simulation.trace,
-            seen: witness.seen
-        )
-        simulation.cancelAllEvents()
+        try await recover()
+        try await end()
         server.onMessage = nil
         server.onClose = nil
-        return result
-    }
-
-    /// Runs the events of so much time, until something does not hold.
-    func run(for duration: Duration) {
-        let end = simulation.now + duration
-        while witness.failure == nil, let next = simulation.nextEventTime, next <= end {
-            eventsAtThisTime = next == simulation.now ? eventsAtThisTime + 1 : 0
-            simulation.runNextEvent()
-            eventCount += 1
-            // Far more than in any scenario: something goes round in circles.
-            if eventsAtThisTime > 5_000 { return witness.fail("time stands still") }
-            if eventCount > 500_000 { return witness.fail("events without end") }
-            witness.check(client)
-        }
-        if witness.failure == nil { simulation.run(until: end) }
     }
 
     /// Everything is well from now on, for long enough that the client is ready again, or has said why it is not.
-    private func recover() {
-        simulation.note("all is well from now on")
-        for host in network.hosts {
+    private func recover() async throws {
+        world.note("all is well from now on")
+        for host in world.hosts {
             // On a slow link, full buffers alone can outlast a short heartbeat.
-            host.conditions = LinkConditions()
-            host.setLink(up: true)
+            host.machine.conditions = LinkConditions()
+            host.machine.setLink(up: true)
         }
         if !server.isRunning { server.restart() }
         server.behavior = .accepting
         server.cancelCuts()
-        witness.check(client)
-        for host in network.hosts where host.isAsleep { run(for: host.lastWakeTime - simulation.now) }
-        client.reads = true
-        witness.check(client)
-        client.send([1], policy: .drop(after: .seconds(1)))
+        let awake = world.hosts.map { $0.machine.lastWakeTime - client.simulation.now }.max() ?? .zero
+        if awake > .zero { try await Task.sleep(for: awake) }
+        user.reads = true
+        user.send([1], policy: .drop(after: .seconds(1)))
         // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone, and
         // up to 15 probes of 2 minutes where the peer had no room.
-        run(for: client.configuration.heartbeat == nil ? .seconds(3_000) : .seconds(200))
-        witness.checkRecovery(client)
-        if witness.state == .gaveUp {
-            client.reconnect()
-            run(for: .seconds(100))
-            if witness.state != .ready { witness.fail("\(witness.state) after it was asked to reconnect") }
+        try await Task.sleep(for: user.configuration.asks ? .seconds(200) : .seconds(3_000))
+        witness.checkRecovery()
+        if user.state == .gaveUp {
+            user.reconnect()
+            try await Task.sleep(for: .seconds(100))
+            if user.state != .ready { world.fail("\(user.state) after it was asked to reconnect") }
         }
-        client.send([2])
-        run(for: .seconds(200))
-        witness.checkEnd(client)
+        user.send([2])
+        try await Task.sleep(for: .seconds(200))
+        witness.checkEnd()
+    }
+
+    private func end() async throws {
+        let wasReady = user.state == .ready
+        user.close()
+        try await Task.sleep(for: user.configuration.client.connection.closeTimeout * 3)
+        witness.checkClosed()
+        let last = user.events.last
+        if wasReady, last?.transition.reason.code != .drained {
+            world.fail("a good connection is closed, and that is \(last?.description ?? "not told")")
+        }
     }
 }
 

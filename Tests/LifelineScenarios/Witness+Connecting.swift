@@ -1,146 +1,148 @@
-package import LifelineCore
-package import LifelineTesting
+internal import Lifeline
+internal import LifelineCore
+internal import LifelineTesting
 
-// Attempts, their budget and their reasons.
-extension Witness: SimulatedClientObserver {
-    package func client(_ client: SimulatedClient, reports event: SimulatedClientEvent) {
+// Steps, attempts, their budget and their reasons.
+extension Witness {
+    // MARK: What the user does
+
+    func wantsEnd() { firstEndRequest = firstEndRequest ?? user.now }
+
+    func wantsReconnection() { reconnections.append(user.now) }
+
+    /// A ping is about to be sent.
+    func pinged() {
+        if probeDueSince != nil { see("probe") }
+        probeDueSince = nil
+    }
+
+    func networkReported(isUp: Bool) {
+        networkReports.append((machine.simulation.now, isUp))
+        probeDueSince = isUp && user.state == .ready && hasHeartbeat ? machine.simulation.now : nil
+    }
+
+    /// Whether the client may have known, at a time, that there is a network, or that there is none.
+    private func mayHaveNetwork(_ isUp: Bool, at time: MonotonicTime) -> Bool {
+        for report in networkReports.reversed() where report.time <= time {
+            if report.isUp == isUp { return true }
+            // What it was told before, it may have believed until now.
+            if naps.awake(from: report.time, to: time) > Witness.slack { return false }
+        }
+        return false
+    }
+
+    // MARK: Steps
+
+    /// The steps that the documentation names.
+    private static let legal: [ConnectionState: Set<ConnectionState>] = [
+        .idle: [.connecting, .waitingForNetwork, .closed],
+        .waitingForNetwork: [.connecting, .closed],
+        .connecting: [.ready, .waitingForNetwork, .backingOff, .gaveUp, .closed],
+        .ready: [.waitingForNetwork, .connecting, .backingOff, .gaveUp, .draining, .closed],
+        .backingOff: [.connecting, .waitingForNetwork, .closed],
+        .draining: [.closed],
+        .gaveUp: [.connecting, .waitingForNetwork, .closed],
+    ]
+
+    /// The user is told of a step.
+    func received(_ event: ClientEvent) {
+        now = machine.simulation.now
+        naps.look(at: machine)
+        let step = event.transition
+        see("\(step.from) → \(step.to)")
+        see("\(step.reason.code)")
+        if event.missedCount > 0 || step.number != (lastEvent?.transition.number ?? 0) + 1 {
+            fail("step \(step.number) follows step \(lastEvent?.transition.number ?? 0)")
+        }
+        if step.from != lastEvent?.transition.to ?? .idle { fail("\(step) follows another state") }
+        if Witness.legal[step.from]?.contains(step.to) != true { fail("\(step) is no step that is documented") }
+        if step.time > now || step.time < lastEvent?.transition.time ?? step.time { fail("the time of \(step)") }
+        checkReason(of: step)
+        if step.from == .ready { refillAfterStableConnection(step) }
+        if step.from == .ready || step.from == .draining { connectionEnded(event) }
+        switch step.to {
+        case .connecting: checkAttempt(step)
+        case .backingOff: checkDelay(step)
+        case .gaveUp: checkGivingUp(step)
+        case .waitingForNetwork:
+            if !mayHaveNetwork(false, at: step.time) { fail("waits for a network that is there") }
+        case .closed where step.from == .ready && step.reason.code != .cancelled:
+            fail("closed without draining")
+        case .ready: becameReady(step)
+        default: break
+        }
         lastEvent = event
-        switch event {
+    }
+
+    private func becameReady(_ step: ConnectionTransition) {
+        if !mayHaveNetwork(true, at: step.time) { fail("connected without network") }
+        standing = connections.last { $0.beganAt <= step.time }
+        standing?.id = attemptCount
+        if standing == nil { fail("ready without a connection") }
+        readySince = step.time
+    }
+
+    private func checkReason(of step: ConnectionTransition) {
+        switch step.reason.code {
         case .networkUp:
-            hasNetwork = true
-            isProbeDue = state == .ready
-            if [.waitingForNetwork, .backingOff, .gaveUp].contains(state) { attempts = 0 }
+            attempts = 0
+            if !mayHaveNetwork(true, at: step.time) { fail("\(step), and nobody said so") }
         case .networkLost:
-            hasNetwork = false
-        case .reconnect:
-            if [.ready, .backingOff, .gaveUp].contains(state) { attempts = 0 }
-        case .closed(let report):
-            let isDead = report.failure?.code == .heartbeatTimeout
-            if isDead { checkDeath(report.lastInboundAt, client.host) }
-            checkOrder(of: report)
-            connectionEnded(stoodUntil: isDead ? report.lastInboundAt ?? now : now)
-        case .inputEnded:
-            connectionEnded(stoodUntil: now)
-        case .start, .close, .cancel, .timer, .connected, .connectFailed, .send, .late:
-            break
+            if !mayHaveNetwork(false, at: step.time) { fail("\(step), and nobody said so") }
+        case .reconnectRequested:
+            attempts = 0
+            if !reconnections.contains(step.time) { fail("\(step), which nobody wanted") }
+        case .closedByUser, .cancelled, .drained:
+            guard let firstEndRequest, firstEndRequest <= step.time else { return fail("\(step), which nobody wanted") }
+        case .retryDue: checkPunctuality(step)
+        case .tlsRejected:
+            if step.to != .gaveUp { fail("tries again what is rejected") }
+        default: break
         }
     }
 
-    /// A connection that ends in order has written everything, and has seen the peer's end.
-    private func checkOrder(of report: ClosureReport) {
-        guard report.failure == nil else { return }
-        if report.unwrittenByteCount > 0 { fail("in order, with \(report.unwrittenByteCount) bytes unwritten") }
-        guard report.peerEndedInTime, let newest = connections.keys.max() else { return }
-        if connections[newest]?.stream.hasServersEndArrived != true { fail("in order, without the peer's end") }
-    }
-
-    /// The reason for the end of a connection is what the connection says of it.
-    private func checkReason(of step: ConnectionTransition) {
-        guard case .closed(let report) = lastEvent, step.from == .ready || step.from == .draining else { return }
+    /// The reason for the end of a connection agrees with the error that it ended with.
+    func checkReasonOfEnd(_ step: ConnectionTransition) {
+        let given: [TransitionReason.Code] = [
+            .networkLost, .reconnectRequested, .closedByUser, .cancelled, .attemptsUsedUp,
+        ]
+        if given.contains(step.reason.code) { return }
         let expected: TransitionReason.Code =
-            switch report.failure?.code {
-            case nil where step.from == .ready: .closedByPeer
-            case nil: report.peerEndedInTime ? .drained : .connectionFailed
+            switch step.reason.error?.code {
+            case nil: step.from == .ready ? .closedByPeer : .drained
             case .closedByPeer, .truncated: .closedByPeer
             case .protocolViolation: .protocolViolation
             case .heartbeatTimeout: .heartbeatTimeout
             default: .connectionFailed
             }
-        let isLast = step.reason.code == .attemptsUsedUp
-        if !isLast, step.reason.code != expected { fail("\(step) for what is \(expected)") }
-        if let failure = report.failure, step.reason.error?.code != failure.code {
-            fail("\(step), not \(failure.code)")
-        }
+        if step.reason.code != expected { fail("\(step) for what is \(expected)") }
+        let isInOrder = step.reason.error == nil || step.reason.code == .drained
+        if isInOrder, standing?.stream.hasServersEndArrived != true { fail("\(step), without the peer's end") }
     }
 
-    private func connectionEnded(stoodUntil end: MonotonicTime) {
-        guard state == .ready, let readySince else { return }
+    private func refillAfterStableConnection(_ step: ConnectionTransition) {
+        let ends: [TransitionReason.Code] = [
+            .closedByPeer, .connectionFailed, .heartbeatTimeout, .protocolViolation, .attemptsUsedUp,
+        ]
+        guard ends.contains(step.reason.code) else { return }
+        // A peer that was found dead was there until its last bytes.
+        let isDead = step.reason.error?.code == .heartbeatTimeout
+        let end = isDead ? standing?.lastReadAt ?? readySince : step.time
         let backoff = configuration.backoff
-        if end - readySince >= max(backoff.stabilityPeriod, min(backoff.initialDelay, backoff.cap)) { attempts = 0 }
+        let period = max(backoff.stabilityPeriod, min(backoff.initialDelay, backoff.cap))
+        if end - readySince >= period { attempts = 0 }
     }
 
-    package func client(_ client: SimulatedClient, runs action: ClientMachine.Action) {
-        if case .late = lastEvent { fail("what was given up is listened to") }
-        if isFinished { fail("something is done after the end") }
-        switch action {
-        case .transition(let step): check(step, client)
-        case .publish(let step): check(step)
-        case .connect: if state != .connecting { fail("connects while \(state)") }
-        case .use: if state != .ready { fail("uses a connection while \(state)") }
-        case .abort: see("abort")
-        case .close: if state == .ready { fail("closes while \(state)") }
-        case .probe:
-            see("probe")
-            isProbeDue = false
-            if state != .ready { fail("probes while \(state)") }
-        case .handOver: if state != .ready { fail("hands a message over while \(state)") }
-        case .withdraw: see("withdraw")
-        case .endSend: break
-        case .finish:
-            isFinished = true
-            if state != .closed { fail("finishes while \(state)") }
-            if publishedCount != transitionCount { fail("finishes before the last step is published") }
-        }
-    }
+    // MARK: Attempts
 
-    /// Observers see every step in order, and with the end of each connection what was lost with it.
-    private func check(_ published: PublishedStep) {
-        publishedCount += 1
-        let step = published.transition
-        if step.number != publishedCount { fail("step \(step.number) is published in the place of \(publishedCount)") }
-        if step.number > transitionCount { fail("step \(step.number) is published before it is made") }
-        let isEnd = step.from == .draining || (step.from == .ready && step.to != .draining)
-        if isEnd != (published.counts != nil) { fail("\(step) is published with \(published.counts as Any)") }
-        if let counts = published.counts {
-            let last = lastClosed
-            if counts.accepted != last?.accepted || counts.undelivered != last?.undelivered {
-                fail("\(step) is published with the counts of another connection")
-            }
-        }
-    }
-
-    package func client(_ client: SimulatedClient, began attempt: UInt64, over stream: SimulatedStream) {
-        if state != .connecting { fail("begins an attempt while \(state)") }
-        if connections[attempt] != nil { fail("an attempt's number is used twice") }
-        connections[attempt] = Connection(stream: stream)
-        attemptOfStream[stream.number] = attempt
-    }
-
-    package func clientTimerFired(_ client: SimulatedClient, isWanted: Bool) {
-        if !isWanted { fail("a timer rings that nobody wants") }
-    }
-
-    private func checkAttempt(_ client: SimulatedClient) {
+    private func checkAttempt(_ step: ConnectionTransition) {
         attempts += 1
-        if !hasNetwork { fail("an attempt without network") }
+        attemptCount += 1
+        if !mayHaveNetwork(true, at: step.time) { fail("an attempt without network") }
+        if step.attempt != attempts { fail("\(step) is attempt \(attempts)") }
         if let maximum = configuration.backoff.maximumAttempts, attempts > maximum {
             fail("attempt \(attempts) of \(maximum)")
         }
-    }
-
-    private func check(_ step: ConnectionTransition, _ client: SimulatedClient) {
-        transitionCount += 1
-        see("\(step.from) → \(step.to)")
-        see("\(step.reason.code)")
-        if step.number != transitionCount { fail("step \(step.number) follows step \(transitionCount - 1)") }
-        if step.from != state || step.to == state { fail("\(step) follows \(state)") }
-        if step.time != now { fail("the time of \(step)") }
-        checkReason(of: step)
-        if step.reason.code == .tlsRejected, step.to != .gaveUp { fail("tries again what is rejected") }
-        switch step.to {
-        case .backingOff: checkDelay(step)
-        case .gaveUp: checkGivingUp(step)
-        case .waitingForNetwork: if hasNetwork { fail("waits for a network that is there") }
-        case .connecting where state == .backingOff && step.reason.code == .retryDue: checkPunctuality(step, client)
-        case .closed where state == .ready && step.reason.code != .cancelled: fail("closed without draining")
-        case .ready where !hasNetwork: fail("connected without network")
-        default: break
-        }
-        if state == .closed { fail("a step after the end") }
-        state = step.to
-        if state == .connecting { checkAttempt(client) }
-        readySince = step.to == .ready ? now : nil
-        lastTransition = step
     }
 
     /// Before retry n it waits initial delay × factorⁿ⁻¹, up to the cap, give or take the jitter.
@@ -150,7 +152,7 @@ extension Witness: SimulatedClientObserver {
         var base = backoff.initialDelay
         // The smallest factor over 1 comes up to every cap in so many steps.
         for _ in 1..<min(max(attempts, 1), 64) where base < backoff.cap { base = base * backoff.factor }
-        let delay = Double((next - now).saturatedNanoseconds)
+        let delay = Double((next - step.time).saturatedNanoseconds)
         let expected = Double(min(base, backoff.cap).saturatedNanoseconds)
         // A nanosecond for rounding.
         if abs(delay - expected) > expected * backoff.jitter + 1 {
@@ -168,22 +170,72 @@ extension Witness: SimulatedClientObserver {
         }
     }
 
-    private func checkPunctuality(_ step: ConnectionTransition, _ client: SimulatedClient) {
-        guard let due = lastTransition?.nextAttempt else { return }
-        if now < due { fail("tries again too early") }
-        if now > due, now != client.host.lastWakeTime { fail("tries again too late") }
+    private func checkPunctuality(_ step: ConnectionTransition) {
+        guard let due = lastEvent?.transition.nextAttempt else { return fail("a retry that was not announced") }
+        if step.time < due { fail("tries again too early") }
+        if naps.awake(from: due, to: step.time) > Witness.slack { fail("tries again too late") }
+    }
+}
+
+// Whoever waits has a reason to.
+extension Witness {
+    func lookAtState() {
+        let newest = user.state
+        if newest != state { (state, stateSince) = (newest, now) }
+        if state != .ready { lastUnready = now }
+        if state == lastEvent?.transition.to ?? .idle { behindSince = nil } else if behindSince == nil { behindSince = now }
     }
 
-    /// A peer is dead only after so much silence that every ping had its time.
-    private func checkDeath(_ lastSignOfLife: MonotonicTime?, _ host: SimulatedHost) {
-        guard let lastSignOfLife, let heartbeat = configuration.heartbeat else { return }
-        see("heartbeat found the peer dead")
-        if now - lastSignOfLife < heartbeat.timeout * heartbeat.allowedMisses {
-            fail("the peer counts as dead \(now - lastSignOfLife) after its last byte")
+    func checkWaiting() {
+        let connection = configuration.connection
+        // After its end, it has its time to write the rest, and that for the last acknowledgements.
+        let closing = connection.closeTimeout * 2 + Witness.slack
+        if let behindSince, isOver(closing, since: behindSince) { fail("nobody is told that it is \(state)") }
+        if machine.openStreamCount > 1 { fail("\(machine.openStreamCount) connections at a time") }
+        let (reportedAt, isUp) = networkReports[networkReports.count - 1]
+        let knownSince = max(reportedAt, stateSince)
+        switch state {
+        case .backingOff:
+            if let due = lastEvent?.transition.nextAttempt, due >= stateSince, isOver(Witness.slack, since: due) {
+                fail("sleeps past the next attempt")
+            }
+        case .waitingForNetwork:
+            if isUp, isOver(Witness.slack, since: knownSince) { fail("waits for a network that is there") }
+        case .connecting, .ready:
+            if !isUp, isOver(Witness.slack, since: knownSince) { fail("\(state) without network") }
+        case .idle, .draining, .gaveUp, .closed:
+            break
         }
-        let slept = host.lastWakeTime - host.lastSleepTime
-        if now == host.lastWakeTime, slept > heartbeat.interval + heartbeat.timeout {
-            fail("the peer counts as dead because the machine slept")
+        switch state {
+        case .idle, .waitingForNetwork, .backingOff, .gaveUp, .closed:
+            if machine.openStreamCount > 0, isOver(closing, since: stateSince) { fail("a connection while \(state)") }
+        case .connecting:
+            let limit = connection.connectTimeout + closing
+            // It makes no connection while too much waits for the user.
+            if user.reads, isOver(limit, since: max(stateSince, user.readsSince)) { fail("connects without end") }
+        case .ready:
+            let isOpen = connections.last?.isOpen == true
+            if !isOpen, isOver(Witness.slack, since: max(stateSince, connections.last?.closedAt ?? stateSince)) {
+                fail("ready without a connection")
+            }
+        case .draining:
+            break
+        }
+        if let due = probeDueSince {
+            if state != .ready || stateSince > due || connections.last?.reads != true {
+                probeDueSince = nil
+            } else if isOver(Witness.slack, since: due) {
+                fail("the connection is not probed when the network has changed")
+            }
+        }
+    }
+
+    /// Network and peer have been fine for long: the client is ready, or has said why it is not.
+    func checkRecovery() {
+        switch state {
+        case .ready, .gaveUp, .closed: break
+        case .idle, .waitingForNetwork, .connecting, .backingOff, .draining:
+            fail("still \(state) long after all is well")
         }
     }
 }

@@ -1,20 +1,16 @@
-package import LifelineCore
+internal import LifelineCore
 internal import LifelineTesting
 
 // Who lives, and who does not.
 extension Witness {
-    /// A connection of the server's has ended.
-    package func serverClosed(_ stream: Int, for failure: ConnectionError.Code?) {
-        serverLife.closed(stream, for: failure, self)
-    }
-
-    func checkLife(_ client: SimulatedClient) {
-        let isIll = !isAllWell(client)
-        if let status = client.channelStatus {
+    func checkLife() {
+        let isIll = !isAllWell
+        // While it closes, it asks no more.
+        if state == .ready, let status = user.host.status(of: connections.last?.stream) {
             clientLife.look(at: status, isIll: isIll || serverLife.isIll(status.stream), self)
             if clientLife.isIll(status.stream) { serverLife.fallIll(status.stream) }
         }
-        client.server.forEachChannel { status in
+        server.forEachChannel { status in
             serverLife.look(at: status, isIll: isIll || clientLife.isIll(status.stream), self)
             if serverLife.isIll(status.stream) { clientLife.fallIll(status.stream) }
         }
@@ -22,11 +18,11 @@ extension Witness {
 
     /// Whether a question is answered in time, whoever asks: both machines are awake, the network is quick and whole,
     /// and both programs read and answer.
-    private func isAllWell(_ client: SimulatedClient) -> Bool {
-        let (server, behavior) = (client.server, client.server.behavior)
-        guard client.reads, behavior.reads, behavior.answersPings, server.isRunning else { return false }
-        var roundTrip = Duration.zero
-        for host in [client.host, server.host] {
+    private var isAllWell: Bool {
+        let behavior = server.behavior
+        guard user.reads, behavior.reads, behavior.answersPings, server.isRunning else { return false }
+        var roundTrip = Witness.slack
+        for host in [machine, server.host] {
             let conditions = host.conditions
             guard host.isLinkUp, !host.isAsleep, host.hasBeenAwake || host.lastWakeTime.nanoseconds == 0,
                 !conditions.losesEverything, conditions.bytesPerSecond == nil, host.addressNumber == 1

@@ -1,139 +1,220 @@
-package import LifelineCore
-package import LifelineTesting
+internal import Lifeline
+internal import LifelineCore
+internal import LifelineTesting
+
+/// What is kept of the sends besides what their user keeps.
+struct Offers {
+    struct Offer {
+        /// The place in the order of offers; 0 until it was offered.
+        var place = 0
+        /// The connection that stood when it was offered; nil when none did.
+        var connection: Int?
+        var isWritten = false
+    }
+
+    var offers: [Int: Offer] = [:]
+    var count = 0
+    /// Those that wait, in order.
+    var waiting: [Int] = []
+    var lastLook = MonotonicTime(nanoseconds: 0)
+}
 
 // What becomes of each message.
 extension Witness {
-    package func client(
-        _ client: SimulatedClient,
-        offered number: UInt64,
-        _ payload: [UInt8],
-        _ policy: SendPolicy
-    ) {
-        sends.append(Send(payload: payload, policy: policy, offeredAt: now))
-        if number != UInt64(sends.count) { fail("a gap in the messages' numbers") }
+    /// A message is offered to the client.
+    func offered(_ number: Int) {
+        offers.count += 1
+        let stands = user.state == .ready
+        offers.offers[number] = Offers.Offer(place: offers.count, connection: stands ? connections.count : nil)
+        offers.waiting.append(number)
     }
 
-    package func client(_ client: SimulatedClient, accepted number: UInt64, end: UInt64, on attempt: UInt64) {
-        let index = Int(number) - 1
-        if sends[index].isAccepted { fail("message \(number) is accepted twice") }
-        if sends[index].outcome != nil { fail("message \(number) is accepted after it has ended") }
-        if state != .ready { fail("message \(number) is accepted while \(state)") }
-        // First in, first out, over all connections.
-        if number < lastAccepted { fail("message \(number) is overtaken by message \(lastAccepted)") }
-        lastAccepted = number
-        sends[index].isAccepted = true
-        connections[attempt]?.accepted.append((number, end))
-    }
-
-    package func client(
-        _ client: SimulatedClient,
-        ended number: UInt64,
-        _ outcome: SimulatedClient.SendOutcome
-    ) {
-        let index = Int(number) - 1
-        let send = sends[index]
-        see("\(outcome)")
-        if send.outcome != nil { fail("message \(number) ends twice") }
-        sends[index].outcome = outcome
-        if send.isAccepted != (outcome == .accepted) { fail("message \(number) ends as \(outcome), untruly") }
-        switch outcome {
+    /// A send has ended.
+    func ended(_ number: Int, _ end: ClientUser.SendEnd, isCancelled: Bool) {
+        now = machine.simulation.now
+        naps.look(at: machine)
+        see(end.name)
+        offers.waiting.removeAll { $0 == number }
+        let send = user.sends[number - 1]
+        let offeredAt = send.offeredAt ?? now
+        let isAccepted = if case .accepted = end { true } else { false }
+        if offers.offers[number]?.isWritten == true, !isAccepted { fail("message \(number) was sent, and ends as \(end)") }
+        func checkTime(_ limit: Duration) {
+            if now < offeredAt + limit { fail("message \(number) ends before its time") }
+        }
+        switch end {
         case .dropped:
             guard case .drop(let limit) = send.policy.kind else { return fail("message \(number) is dropped") }
-            checkTime(number, send, limit)
+            checkTime(limit)
         case .failed(.sendTimedOut):
             guard case .wait(let limit) = send.policy.kind else { return fail("message \(number) times out") }
-            checkTime(number, send, limit)
+            checkTime(limit)
         case .failed(.notConnected):
-            if send.policy != .fail || state == .ready { fail("message \(number) fails for want of a connection") }
+            let hasStood = isOver(Witness.slack, since: lastUnready) && connections.last?.isOpen == true
+            if send.policy != .fail || hasStood {
+                fail("message \(number) fails for want of a connection")
+            }
         case .failed(.closedLocally):
-            if state != .draining, state != .closed { fail("message \(number) fails as if all were over") }
-        case .accepted, .cancelled, .failed:
+            if firstEndRequest == nil { fail("message \(number) fails as if all were over") }
+        case .failed(.sendQueueFull):
+            if configuration.sendQueue == SendQueueConfiguration(), offers.waiting.count < 1_000 {
+                fail("message \(number) finds the queue full")
+            }
+        case .failed(let code):
+            fail("message \(number) fails for \(code)")
+        case .cancelled:
+            if !isCancelled { fail("message \(number) was not cancelled") }
+        case .accepted:
             break
         }
     }
 
-    private func checkTime(_ number: UInt64, _ send: Send, _ limit: Duration) {
-        if now < send.offeredAt + limit { fail("message \(number) ends before its time") }
+    func lookAtConnections() {
+        user.host.forEachConnection { stream, status in
+            if connections.last?.stream !== stream, !connections.contains(where: { $0.stream === stream }) { add(stream) }
+            if connections.last?.stream === stream { connections.last?.look(at: status, now) }
+        }
+        // One that is closed is acknowledged for a while.
+        if let last = connections.last, !user.host.hasConnection(last.stream) { last.look(at: nil, now) }
+        if let standing, standing !== connections.last { standing.look(at: nil, now) }
     }
 
-    package func client(
-        _ client: SimulatedClient,
-        closed attempt: UInt64,
-        over stream: Int,
-        for failure: ConnectionError.Code?,
-        acknowledged: UInt64,
-        undelivered: Int
-    ) {
-        clientLife.closed(stream, for: failure, self)
-        guard let connection = connections[attempt] else { return fail("closes what it has not opened") }
-        let expected = connection.accepted.count { $0.end > acknowledged }
-        lastClosed = (connection.accepted.count, expected)
-        if undelivered != expected { fail("counts \(undelivered) messages as undelivered, not \(expected)") }
-        if acknowledged > connection.stream.arrivedClientByteCount { fail("the network acknowledges what is lost") }
-        if undelivered > 0 { see("undelivered") }
-        if connection.deliveredCount > connection.accepted.count - undelivered { see("delivered and not acknowledged") }
+    private func add(_ stream: SimulatedStream) {
+        let connection = WatchedConnection(stream, now)
+        connections.append(connection)
+        let index = connections.count
+        stream.onClientBytes = { [weak self, weak connection] bytes in
+            guard let self, let connection else { return }
+            connection.wrote(bytes) { self.wrote($0, over: connection, index) }
+        }
+    }
+
+    /// A message is on its way.
+    private func wrote(_ number: Int, over connection: WatchedConnection, _ index: Int) {
+        guard let offer = offers.offers[number] else { return fail("message \(number) is sent, but nobody wanted it") }
+        if offer.isWritten { fail("message \(number) is sent twice") }
+        offers.offers[number]?.isWritten = true
+        switch user.sends[number - 1].end {
+        case nil, .accepted: break
+        case let end?: fail("message \(number) is sent, although it was \(end.name)")
+        }
+        // First in, first out, but for those that waited for room on an earlier connection when that was lost.
+        guard offer.connection == nil || offer.connection == index else { return see("waited for another connection") }
+        if offer.place < connection.lastOffer { fail("message \(number) is overtaken") }
+        connection.lastOffer = offer.place
     }
 
     /// The server has read a message.
-    package func delivered(_ message: SimulatedServer.ReceivedMessage, over stream: Int) {
-        guard let attempt = attemptOfStream[stream], let connection = connections[attempt] else {
+    func delivered(_ message: SimulatedServer.ReceivedMessage, over stream: Int) {
+        guard let connection = connections.last(where: { $0.stream.number == stream }) else {
             return fail("a message on a connection that nobody made")
         }
-        guard connection.deliveredCount < connection.accepted.count else {
-            return fail("message \(message.number) is delivered, but was not accepted")
-        }
         // In order, each once.
-        let expected = connection.accepted[connection.deliveredCount].number
-        if message.number != expected { fail("message \(message.number) is delivered in the place of \(expected)") }
-        if message.payload != sends[Int(message.number) - 1].payload { fail("message \(message.number) is damaged") }
-        connections[attempt]?.deliveredCount += 1
-    }
-}
-
-// What has to hold after every step.
-extension Witness {
-    package func check(_ client: SimulatedClient) {
-        if failure != nil { return }
-        if client.state != state { fail("\(client.state) without a step") }
-        if let fault = client.bookkeepingFault { fail(fault) }
-        if isProbeDue { fail("the connection is not probed when the network has changed") }
-        checkWaiting(client)
-        checkLife(client)
+        let number = Int(message.number)
+        guard let expected = connection.takeDelivered() else { return fail("message \(number) comes out of nothing") }
+        if number != expected { fail("message \(number) is delivered in the place of \(expected)") }
+        if message.payload != user.sends[number - 1].payload { fail("message \(number) is damaged") }
     }
 
-    /// Whoever waits has a reason to.
-    private func checkWaiting(_ client: SimulatedClient) {
-        switch state {
-        case .backingOff:
-            guard let next = lastTransition?.nextAttempt, let deadline = client.nextDeadline else {
-                return fail("backs off without a deadline")
-            }
-            if deadline > next { fail("sleeps past the next attempt") }
-        case .waitingForNetwork:
-            if hasNetwork { fail("waits for a network that is there") }
-        case .connecting, .ready:
-            if !hasNetwork { fail("\(state) without network") }
-        case .idle, .draining, .gaveUp, .closed:
-            break
+    /// A connection has ended, with this step: what was lost with it.
+    func connectionEnded(_ event: ClientEvent) {
+        let step = event.transition
+        if step.from == .ready, step.to == .draining {
+            if event.acceptedMessageCount != nil { fail("\(step) counts messages before the end") }
+            return
         }
+        guard let standing else { return fail("a connection ends that never stood") }
+        clientLife.closed(standing.stream.number, for: step.reason.error?.code, at: step.time, self)
+        checkReasonOfEnd(step)
+        guard let accepted = event.acceptedMessageCount, let undelivered = event.undeliveredMessageCount else {
+            return fail("\(step) does not say what was lost")
+        }
+        if let id = standing.id { acceptedCounts.append((id, accepted)) }
+        standing.look(at: nil, now)
+        let acknowledged = standing.acknowledgedCount { awake(since: $0) > Witness.slack }
+        if !acknowledged.contains(accepted - undelivered) {
+            fail("counts \(undelivered) of \(accepted) messages as undelivered, and \(acknowledged) have arrived")
+        }
+        if step.reason.code == .drained, undelivered > 0 { fail("drained, with \(undelivered) messages undelivered") }
+        if undelivered > 0 { see("undelivered") }
+        if standing.deliveredCount > accepted - undelivered { see("delivered and not acknowledged") }
+        self.standing = nil
     }
 
-    /// Network and peer have been fine for long: the client is ready, or has said why it is not.
-    package func checkRecovery(_ client: SimulatedClient) {
-        switch state {
-        case .ready, .gaveUp, .closed: break
-        case .idle, .waitingForNetwork, .connecting, .backingOff, .draining:
-            fail("still \(state) long after all is well")
+    // MARK: Waiting
+
+    func checkSends() {
+        // Often enough for the bounds, which are longer than those of a step.
+        if offers.waiting.isEmpty || now - offers.lastLook < .milliseconds(50) { return }
+        offers.lastLook = now
+        let room = state == .ready ? connections.last?.roomSince : nil
+        for number in offers.waiting {
+            let send = user.sends[number - 1]
+            guard let offeredAt = send.offeredAt else { continue }
+            if let room, isOver(Witness.slack, since: max(room, offeredAt, stateSince)) {
+                fail("message \(number) waits for nothing")
+            }
+            guard state != .ready, state != .idle else { continue }
+            switch send.policy.kind {
+            case .wait(let limit), .drop(let limit):
+                if isOver(Witness.slack, since: max(offeredAt + limit, stateSince)) {
+                    fail("message \(number) waits longer than it was to")
+                }
+            case .fail:
+                if isOver(Witness.slack, since: max(offeredAt, stateSince)) { fail("message \(number) waits") }
+            }
         }
     }
 
     /// Everything sent has had time to end and to arrive.
-    package func checkEnd(_ client: SimulatedClient) {
-        for (index, send) in sends.enumerated() where send.outcome == nil { fail("message \(index + 1) never ends") }
-        if state == .ready, let current = connections.keys.max(), let connection = connections[current],
-            connection.deliveredCount < connection.accepted.count
-        {
-            fail("message \(connection.accepted[connection.deliveredCount].number) is accepted and never arrives")
+    func checkEnd() {
+        for (index, send) in user.sends.enumerated() where send.end == nil { fail("message \(index + 1) never ends") }
+        var accepted: [UInt64: [Int]] = [:]
+        for (index, send) in user.sends.enumerated() {
+            guard case .accepted(let id) = send.end else { continue }
+            guard let id else { return fail("message \(index + 1) was accepted by no connection") }
+            accepted[id, default: []].append(index + 1)
+        }
+        for (id, count) in acceptedCounts where accepted[id]?.count ?? 0 != count {
+            fail("connection \(id) counts \(count) messages, and has accepted \(accepted[id]?.count ?? 0)")
+        }
+        for connection in connections {
+            guard let id = connection.id else {
+                if !connection.written.isEmpty { fail("messages on a connection that nobody knows of") }
+                continue
+            }
+            let numbers = Set(accepted[id] ?? [])
+            for (number, _) in connection.written where !numbers.contains(number) {
+                fail("message \(number) was sent over connection \(id), which does not say so")
+            }
+        }
+        guard state == .ready, let standing, let id = standing.id else { return }
+        if standing.deliveredCount != accepted[id]?.count ?? 0 {
+            fail("messages were accepted and never arrive")
+        }
+    }
+
+    /// The client was closed while all was well, and has had time for it.
+    func checkClosed() {
+        if user.state != .closed { fail("still \(user.state) after it was closed") }
+        if !user.hasRun { fail("run() does not return") }
+        if !user.haveEventsEnded { fail("the steps do not end") }
+        if !user.haveMessagesEnded { fail("the messages do not end") }
+        if user.openCloseCount > 0 { fail("close() does not return") }
+        if lastEvent?.transition.to != .closed { fail("nobody is told of the end") }
+        if machine.openStreamCount > 0 { fail("a connection after the end") }
+        for (index, send) in user.sends.enumerated() where send.end == nil { fail("message \(index + 1) never ends") }
+    }
+}
+
+extension ClientUser.SendEnd {
+    /// Without the connection.
+    var name: String {
+        switch self {
+        case .accepted: "accepted"
+        case .dropped: "dropped"
+        case .cancelled: "cancelled"
+        case .failed(let code): "failed(\(code))"
         }
     }
 }

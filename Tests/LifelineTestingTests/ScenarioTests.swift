@@ -6,18 +6,18 @@ import Testing
 @Suite struct ScenarioTests {
     /// In portions, so that they run side by side.
     @Test(arguments: stride(from: 0, to: 2_000, by: 50).map { UInt64($0) })
-    func everythingHoldsAfterEveryStep(first: UInt64) {
+    func everythingHoldsAfterEveryStep(first: UInt64) async {
         for seed in first..<first + 50 {
-            if let failure = Scenario(seed: seed, isTracing: false).run().failure {
+            if let failure = await Scenario(seed: seed, isTracing: false).run().failure {
                 Issue.record("\(Scenario.failureMessage(seed, failure))")
             }
         }
     }
 
     /// What the stories never reach, they cannot check.
-    @Test func scenariosReachEveryStepReasonAndOutcome() {
+    @Test func scenariosReachEveryStepReasonAndOutcome() async {
         var seen: Set<String> = []
-        for seed in 0..<400 as Range<UInt64> { seen.formUnion(Scenario(seed: seed, isTracing: true).run().seen) }
+        for seed in 0..<400 as Range<UInt64> { seen.formUnion(await Scenario(seed: seed, isTracing: true).run().seen) }
         let documented: [ConnectionState: [ConnectionState]] = [
             .idle: [.connecting, .waitingForNetwork, .closed],
             .waitingForNetwork: [.connecting, .closed],
@@ -38,7 +38,7 @@ import Testing
             "failed(sendQueueFull)", "failed(closedLocally)",
         ]
         let events = [
-            "abort", "probe", "undelivered", "delivered and not acknowledged", "heartbeat found the peer dead",
+            "waited for another connection", "probe", "undelivered", "delivered and not acknowledged", 
             "client gives up for heartbeatTimeout", "client gives up for idleTimeout",
             "client gives up for writeTimeout",
             "client gives up for tooManyUnansweredBytes", "server gives up for heartbeatTimeout",
@@ -50,28 +50,28 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func oneSeedGivesOneTrace(seed: UInt64) {
-        let trace = Scenario(seed: seed, isTracing: true).run().trace
+    func oneSeedGivesOneTrace(seed: UInt64) async {
+        let trace = await Scenario(seed: seed, isTracing: true).run().trace
         #expect(trace.count > 20)
-        #expect(Scenario(seed: seed, isTracing: true).run().trace == trace)
-        #expect(Scenario(seed: seed + 1, isTracing: true).run().trace != trace)
+        #expect(await Scenario(seed: seed, isTracing: true).run().trace == trace)
+        #expect(await Scenario(seed: seed + 1, isTracing: true).run().trace != trace)
     }
 
     /// Hashing, and with it the order of sets and dictionaries, differs from process to process.
     @Test func oneSeedGivesOneTraceInEveryProcess() async throws {
         let other = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            for line in Scenario(seed: 7, isTracing: true).run().trace { print(line) }
+            for line in await Scenario(seed: 7, isTracing: true).run().trace { print(line) }
         }
         let text = String(decoding: try #require(other).standardOutputContent, as: UTF8.self)
-        let lines = Scenario(seed: 7, isTracing: true).run().trace
+        let lines = await Scenario(seed: 7, isTracing: true).run().trace
         #expect(lines.count > 20)
         // The process that runs it may say something of its own, before or after.
         #expect(text.contains(lines.joined(separator: "\n") + "\n"))
     }
 
-    @Test func tracingChangesNothing() {
-        let traced = Scenario(seed: 11, isTracing: true).run()
-        let untraced = Scenario(seed: 11, isTracing: false).run()
+    @Test func tracingChangesNothing() async {
+        let traced = await Scenario(seed: 11, isTracing: true).run()
+        let untraced = await Scenario(seed: 11, isTracing: false).run()
         #expect(untraced.trace.isEmpty)
         #expect(traced.eventCount == untraced.eventCount)
     }

@@ -49,29 +49,4 @@ import Testing
         simulation.note("unseen")
         #expect(simulation.trace == ["1.500000000 s late"])
     }
-
-    /// Else every simulation of a test run would stay in memory, connections, buffers and all.
-    @Test func nothingIsLeftOfASimulationThatIsOver() {
-        weak var simulation: Simulation?
-        weak var client: SimulatedClient?
-        weak var server: SimulatedServer?
-        func run() {
-            let ours = Simulation(seed: 4)
-            let network = SimulatedNetwork(simulation: ours)
-            let ourServer = SimulatedServer(on: network.addHost("server"))
-            let ourClient = SimulatedClient(on: network.addHost("client"), connectingTo: ourServer)
-            ourClient.start()
-            ourClient.send([UInt8](repeating: 1, count: 100_000))
-            ours.run(for: .milliseconds(70))
-            // Some is on its way.
-            #expect(ourServer.openConnectionCount == 1)
-            #expect(ours.pendingEventCount > 0)
-            ours.cancelAllEvents()
-            (simulation, client, server) = (ours, ourClient, ourServer)
-        }
-        run()
-        #expect(simulation == nil)
-        #expect(client == nil)
-        #expect(server == nil)
-    }
 }

@@ -8,7 +8,7 @@ enum ScenarioSoak {
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch (arguments.first, arguments.dropFirst().first.flatMap { UInt64($0) }) {
         case ("--scenarios", let count?): exit(await runAll(count) ? 0 : 1)
-        case ("--scenario", let seed?): exit(replay(seed) ? 0 : 1)
+        case ("--scenario", let seed?): exit(await replay(seed) ? 0 : 1)
         case ("--session-scenarios", let count?): exit(await SessionSoak.runAll(count, progress: progress) ? 0 : 1)
         case ("--session-scenario", let seed?): exit(SessionSoak.replay(seed) ? 0 : 1)
         case ("--durable-scenarios", let count?): exit(await DurableSoak.runAll(count, progress: progress) ? 0 : 1)
@@ -23,7 +23,7 @@ enum ScenarioSoak {
         case ("--club-bugs", _): exit(await ClubSoak.findBugs() ? 0 : 1)
         case ("--club-over-loopback", _): exit(await ClubSoak.playOverLoopback() ? 0 : 1)
         case ("--session-cuts", _): exit(await SessionSoak.cutEverywhere(progress: progress) ? 0 : 1)
-        case ("--hour", _): exit(runHour() ? 0 : 1)
+        case ("--hour", _): exit(await runHour() ? 0 : 1)
         default:
             print(
                 "Usage: ScenarioSoak --scenarios COUNT | --scenario SEED | --session-scenarios COUNT |",
@@ -70,10 +70,10 @@ enum ScenarioSoak {
         return total.failures.isEmpty
     }
 
-    @Sendable private static func run(_ seeds: Range<UInt64>) -> Total {
+    @Sendable private static func run(_ seeds: Range<UInt64>) async -> Total {
         var total = Total()
         for seed in seeds {
-            let result = Scenario(seed: seed, isTracing: false).run()
+            let result = await Scenario(seed: seed, isTracing: false).run()
             total.scenarioCount += 1
             total.eventCount += result.eventCount
             total.simulatedTime += result.simulatedTime
@@ -82,8 +82,8 @@ enum ScenarioSoak {
         return total
     }
 
-    private static func replay(_ seed: UInt64) -> Bool {
-        let result = Scenario(seed: seed, isTracing: true).run()
+    private static func replay(_ seed: UInt64) async -> Bool {
+        let result = await Scenario(seed: seed, isTracing: true).run()
         for line in result.trace { print(line) }
         if let failure = result.failure { print(Scenario.failureMessage(seed, failure)) }
         return result.failure == nil
@@ -92,13 +92,13 @@ enum ScenarioSoak {
     /// Of the processor's time, which does not depend on what else runs: 100 ms, as is promised.
     private static let hourLimit = Duration.milliseconds(100)
 
-    private static func runHour() -> Bool {
+    private static func runHour() async -> Bool {
         var fastest = Duration.seconds(3_600)
         var hour: OutageHour?
         // The first run also loads and warms what the others find.
         for _ in 0..<5 {
             let started = processorTime
-            hour = OutageHour.run(seed: 1)
+            do { hour = try await OutageHour.run(seed: 1) } catch { print("FAILED: \(error)") }
             fastest = min(fastest, processorTime - started)
         }
         guard let hour else { return false }

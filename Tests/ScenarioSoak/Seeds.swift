@@ -7,7 +7,7 @@ enum Seeds {
     ///   - add: takes what came of one. Returns whether to go on.
     static func run<Part: Sendable>(
         below count: UInt64,
-        _ run: @escaping @Sendable (Range<UInt64>) -> Part,
+        _ run: @escaping @Sendable (Range<UInt64>) async -> Part,
         add: (Part) -> Bool
     ) async {
         await withTaskGroup(of: Part.self) { group in
@@ -16,7 +16,7 @@ enum Seeds {
                 guard next < count else { return }
                 let seeds = next..<min(next + portion, count)
                 next = seeds.upperBound
-                group.addTask { run(seeds) }
+                group.addTask { await run(seeds) }
             }
             begin()
             begin()

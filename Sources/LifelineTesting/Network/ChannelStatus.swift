@@ -20,18 +20,23 @@ package struct ChannelStatus: Sendable {
     package let unacknowledgedByteCount: UInt64
     /// Whether nothing passes between its ends any more.
     package let isCutOff: Bool
+}
 
+extension ChannelStatus {
     /// Nil unless it is open.
     init?(_ channel: FrameChannel) {
         guard channel.isOpen else { return nil }
-        stream = channel.stream.number
-        readCount = channel.readCount
-        readsSince = channel.hasInputEnded ? nil : channel.readsSince
-        writtenByteCount = channel.writtenByteCount
-        takenByteCount = channel.takenByteCount
-        waitingByteCount = channel.writingByteCount
-        acknowledgedByteCount = channel.stream.acknowledgedByteCount(of: channel.side)
-        unacknowledgedByteCount = channel.acceptedByteCount - acknowledgedByteCount
-        isCutOff = channel.stream.isCutOff
+        let acknowledged = channel.stream.acknowledgedByteCount(of: channel.side)
+        self.init(
+            stream: channel.stream.number,
+            readCount: channel.readCount,
+            readsSince: channel.hasInputEnded ? nil : channel.readsSince,
+            writtenByteCount: channel.writtenByteCount,
+            takenByteCount: channel.takenByteCount,
+            waitingByteCount: channel.writingByteCount,
+            acknowledgedByteCount: acknowledged,
+            unacknowledgedByteCount: channel.acceptedByteCount - acknowledged,
+            isCutOff: channel.stream.isCutOff
+        )
     }
 }

@@ -106,7 +106,7 @@ public final class SimulatedHost {
 
     func removeObservers() { statusObservers = [] }
 
-    func observeStatus(_ observer: @escaping (Bool) -> Void) {
+    package func observeStatus(_ observer: @escaping (Bool) -> Void) {
         statusObservers.append(observer)
     }
 

@@ -12,12 +12,27 @@ extension SimulatedStream {
     /// Bytes that the peer's kernel has acknowledged.
     func acknowledgedByteCount(of side: Side) -> UInt64 { directions[side.rawValue].acknowledged }
 
+    /// Bytes that the server's kernel has acknowledged.
+    package var acknowledgedClientByteCount: UInt64 { acknowledgedByteCount(of: .client) }
+
+    /// Whether the client's kernel takes bytes.
+    package var hasClientRoom: Bool { directions[0].kept < SimulatedStream.bufferSize }
+
+    /// Bytes that the side's kernel has taken.
+    func takenByteCount(of side: Side) -> UInt64 {
+        directions[side.rawValue].arrived + UInt64(directions[side.rawValue].pending.count)
+    }
+
+    /// Whether the side's kernel knows the connection no more.
+    func isGone(_ side: Side) -> Bool { ends[side.rawValue].state == .gone }
+
     /// Hands bytes to the kernel. Returns how many it takes.
     func write(_ bytes: ArraySlice<UInt8>, from side: Side) -> Int {
         guard ends[side.rawValue].state == .open, !directions[side.rawValue].end else { return 0 }
         let count = min(bytes.count, SimulatedStream.bufferSize - directions[side.rawValue].kept)
         if count <= 0 { return 0 }
         directions[side.rawValue].pending += bytes.prefix(count)
+        if side == .client { onClientBytes?(bytes.prefix(count)) }
         pump(side)
         return count
     }

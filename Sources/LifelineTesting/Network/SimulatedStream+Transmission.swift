@@ -39,7 +39,7 @@ extension SimulatedStream {
     private func arrive(_ count: Int, from side: Side, acknowledging total: UInt64) {
         let index = side.rawValue
         guard canArrive(from: side) else { return }
-        noteAcknowledgement(of: side.other, total)
+        learnOfAcknowledgement(side.other, total)
         let arriving = min(count, directions[index].cut?.after ?? count)
         directions[index].unread += directions[index].pending.prefix(arriving)
         directions[index].pending.removeFirst(arriving)
@@ -61,7 +61,7 @@ extension SimulatedStream {
     private func arriveEnd(from side: Side, acknowledging total: UInt64) {
         guard canArrive(from: side) else { return }
         // The end says, too, what has come in before it: else a graceful close would not know that nothing is lost.
-        noteAcknowledgement(of: side.other, total)
+        learnOfAcknowledgement(side.other, total)
         directions[side.rawValue].endArrived = true
         ends[side.other.rawValue].owner?.streamBecameReadable()
     }
@@ -170,6 +170,13 @@ extension SimulatedStream {
             self.learnOfRoom(side)
             self.ends[index].owner?.streamBecameWritable()
         }
+    }
+
+    /// What came the other way acknowledges bytes, too.
+    private func learnOfAcknowledgement(_ side: Side, _ total: UInt64) {
+        let before = directions[side.rawValue].acknowledged
+        noteAcknowledgement(of: side, total)
+        if directions[side.rawValue].acknowledged > before { ends[side.rawValue].owner?.streamBecameWritable() }
     }
 
     private func noteAcknowledgement(of side: Side, _ total: UInt64) {

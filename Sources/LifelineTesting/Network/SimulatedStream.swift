@@ -103,6 +103,8 @@ package final class SimulatedStream {
     var directions = [Direction(), Direction()]
     var isCutOff = false
     var handshakeRetries = 0
+    /// Is told of the bytes that the client's kernel takes.
+    package var onClientBytes: ((ArraySlice<UInt8>) -> Void)?
 
     init(number: Int, from host: SimulatedHost, to server: any SimulatedListener) {
         self.number = number

@@ -1,7 +1,7 @@
 /// What a simulated server does with its connections: the right thing, or one of those that peers do instead.
-public struct PeerBehavior: Sendable, Hashable {
+package struct PeerBehavior: Sendable, Hashable {
     /// What becomes of an attempt to connect.
-    public enum Greeting: Sendable, Hashable {
+    package enum Greeting: Sendable, Hashable {
         /// It is let in.
         case accept
         /// It is let in, and the connection is closed at once.
@@ -17,7 +17,7 @@ public struct PeerBehavior: Sendable, Hashable {
     }
 
     /// How a server ends what it began.
-    public enum Manner: Sendable, Hashable {
+    package enum Manner: Sendable, Hashable {
         /// It closes in order.
         case close
         /// It resets the connection.
@@ -29,37 +29,37 @@ public struct PeerBehavior: Sendable, Hashable {
     }
 
     /// What becomes of attempts to connect.
-    public var greeting = Greeting.accept
+    package var greeting = Greeting.accept
     /// Whether it reads what comes. If not, buffers fill up and the other side has to wait.
-    public var reads = true
+    package var reads = true
     /// Whether it answers pings.
-    public var answersPings = true
+    package var answersPings = true
     /// How long it takes to let a connection in, and to answer a ping.
-    public var answerDelay = Duration.zero
+    package var answerDelay = Duration.zero
     /// After how many messages on a connection it ends that one; nil: it does not.
-    public var endsAfterMessages: Int?
+    package var endsAfterMessages: Int?
     /// After how many bytes from the client the connection is cut on the way, so that a message may have come in parts;
     /// nil: it is not. It counts for connections made from now on.
-    public var endsAfterBytes: Int?
+    package var endsAfterBytes: Int?
     /// How it ends connections. On the way, `close` and `violateProtocol` count as `reset`.
-    public var manner = Manner.close
+    package var manner = Manner.close
 
     /// The behaviour of a good peer.
-    public init() {}
+    package init() {}
 
     /// Does the right thing.
-    public static let accepting = PeerBehavior()
+    package static let accepting = PeerBehavior()
     /// Refuses every connection, as a machine does on which the program does not run.
-    public static let refusing = PeerBehavior(.refuse)
+    package static let refusing = PeerBehavior(.refuse)
     /// Lets connections in and closes them at once, as a load balancer does that has nobody behind it.
-    public static let dropping = PeerBehavior(.acceptAndClose)
+    package static let dropping = PeerBehavior(.acceptAndClose)
     /// Does not even answer, as a firewall that drops packets.
-    public static let unreachable = PeerBehavior(.ignore)
+    package static let unreachable = PeerBehavior(.ignore)
     /// Rejects TLS.
-    public static let rejectingTLS = PeerBehavior(.rejectTLS)
+    package static let rejectingTLS = PeerBehavior(.rejectTLS)
 
     /// Lets connections in, reads nothing and answers nothing, as a program that hangs.
-    public static var stalling: PeerBehavior {
+    package static var stalling: PeerBehavior {
         var behavior = PeerBehavior()
         behavior.reads = false
         behavior.answersPings = false

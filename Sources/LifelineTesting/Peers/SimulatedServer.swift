@@ -1,27 +1,27 @@
-public import LifelineCore
+package import LifelineCore
 
 /// A program that listens on a host, reads messages, and answers pings, or behaves as badly as it is told to.
-public final class SimulatedServer {
+package final class SimulatedServer {
     /// When it asks silent clients for a sign of life, and the limits of its connections.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// When a silent client is asked, and when it counts as dead. Default: as a client's. Nil: never.
-        public var heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration()
+        package var heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration()
         /// How long a client may send nothing. Default: nil, as long as it likes.
-        public var idleTimeout: Duration?
+        package var idleTimeout: Duration?
         /// How long bytes may wait for a client while it takes none. Default: nil, as long as it likes.
-        public var writeTimeout: Duration?
+        package var writeTimeout: Duration?
         /// How many bytes may be written since a client last sent one. Over it, it is asked for a sign of life.
         /// Default: nil, as many as it takes.
-        public var unansweredByteLimit: Int?
+        package var unansweredByteLimit: Int?
         /// How long a graceful close may go on without progress. Default: 5 s.
-        public var closeTimeout = Duration.seconds(5)
+        package var closeTimeout = Duration.seconds(5)
         /// The largest frame. Default: 4 MiB.
-        public var maximumFrameLength = 4 << 20
+        package var maximumFrameLength = 4 << 20
         /// Between which marks it reads a client that does not read its answers. Default: 64 and 256 KiB.
-        public var outboundMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
+        package var outboundMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
 
         /// Makes a configuration with the default values.
-        public init() {}
+        package init() {}
 
         package var liveness: LivenessOptions {
             LivenessOptions(
@@ -34,25 +34,25 @@ public final class SimulatedServer {
     }
 
     /// A message that has come in.
-    public struct ReceivedMessage: Sendable, Hashable {
+    package struct ReceivedMessage: Sendable, Hashable {
         /// On which connection of the server's, counted from 1 in the order in which they were let in.
-        public let connection: Int
-        /// Which message of the client's it is: what `SimulatedClient.send` returned.
-        public let number: UInt64
+        package let connection: Int
+        /// Which message of the client's it is: the number in it.
+        package let number: UInt64
         /// The bytes sent.
-        public let payload: [UInt8]
+        package let payload: [UInt8]
     }
 
     /// Where it runs.
-    public let host: SimulatedHost
+    package let host: SimulatedHost
     /// The way in which it behaves. A change counts for the connections that there are, too, except for `endsAfterBytes`.
-    public var behavior = PeerBehavior() { didSet { adopt(oldValue) } }
+    package var behavior = PeerBehavior() { didSet { adopt(oldValue) } }
     /// Whether the program runs; if not, connections are refused.
-    public private(set) var isRunning = true
+    package private(set) var isRunning = true
     /// All messages that have come in, in order.
-    public private(set) var receivedMessages: [ReceivedMessage] = []
+    package private(set) var receivedMessages: [ReceivedMessage] = []
     /// How many connections have been let in.
-    public private(set) var connectionCount = 0
+    package private(set) var connectionCount = 0
 
     /// A connection that this side let in has ended; with an error, where this side gave it up or lost it.
     package var onClose: ((_ stream: Int, ConnectionError.Code?) -> Void)?
@@ -66,44 +66,43 @@ public final class SimulatedServer {
 
     package let configuration: Configuration
     private var peers: [Peer] = []
-    private var lastStreamNumber = 0
 
     /// Starts the program on a host.
-    public init(on host: SimulatedHost, configuration: Configuration = Configuration()) {
+    package init(on host: SimulatedHost, configuration: Configuration = Configuration()) {
         self.host = host
         self.configuration = configuration
     }
 
     /// How many connections are open.
-    public var openConnectionCount: Int { peers.count }
+    package var openConnectionCount: Int { peers.count }
 
     /// Kills the program: its kernel resets its connections.
-    public func kill() {
+    package func kill() {
         host.note(.killed)
         isRunning = false
         resetConnections()
     }
 
     /// Starts the program again after `kill()`.
-    public func restart() {
+    package func restart() {
         host.note("restarted")
         isRunning = true
     }
 
     /// Resets every connection.
-    public func resetConnections() {
+    package func resetConnections() {
         for peer in peers { peer.channel.abort(.closedByServer) }
     }
 
     /// Closes every connection in order.
-    public func closeConnections() {
+    package func closeConnections() {
         for peer in peers { _ = peer.channel.close() }
     }
 
     /// Sends a message on every connection. It is dropped where it would have to wait.
     ///
     /// - Throws: `FramingError.payloadTooLarge` when it is longer than `maximumFrameLength` allows.
-    public func broadcast(_ payload: [UInt8]) throws(FramingError) {
+    package func broadcast(_ payload: [UInt8]) throws(FramingError) {
         let encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
         let frame = try SimulatedMessage(kind: .message, number: 0, payload: payload).frame(encoder)
         for peer in peers where peer.channel.offer(frame, number: 0) == .waits { _ = peer.channel.withdraw(0) }
@@ -122,11 +121,6 @@ public final class SimulatedServer {
     /// Its open connections.
     package func forEachChannel(_ body: (ChannelStatus) -> Void) {
         for peer in peers { ChannelStatus(peer.channel).map(body) }
-    }
-
-    func nextStreamNumber() -> Int {
-        lastStreamNumber += 1
-        return lastStreamNumber
     }
 
     private func adopt(_ old: PeerBehavior) {

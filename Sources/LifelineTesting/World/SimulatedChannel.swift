@@ -1,14 +1,17 @@
 internal import Glibc
 internal import LifelineCore
+internal import LifelineTransport
 internal import NIOCore
 
 /// A connection's channel over a simulated stream: what NIO's is over a socket.
 ///
 /// Unchecked, as all that belongs to a world: only the world's thread uses it.
-final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamOwner {
+final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchecked Sendable, StreamOwner {
     /// That of its connection.
     let number: Int
-    private let side: SimulatedStream.Side
+    let side: SimulatedStream.Side
+    /// What the kernel keeps of it, also when it is closed.
+    let connection: SimulatedStream
     /// Nil once it is closed.
     private var stream: SimulatedStream?
     /// Succeeds when the connection stands.
@@ -22,6 +25,9 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     private var isReading = false
     private var receiveAllocator: any RecvByteBufferAllocator = FixedSizeRecvByteBufferAllocator(capacity: 64 << 10)
     private var allowsHalfClosure = false
+    private var readCount = 0
+    /// Since when handlers want to read; nil while they do not.
+    private var readsSince: MonotonicTime?
 
     private struct Write {
         var bytes: ArraySlice<UInt8>
@@ -30,6 +36,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     }
 
     private var writes: [Write] = []
+    private var writtenByteCount: UInt64 = 0
     /// No more is taken to be written.
     private var isOutputClosed = false
     /// Succeeds when this side has ended.
@@ -44,7 +51,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
         _ process: WorldProcess,
         parent: (any Channel)? = nil
     ) {
-        (number, self.side, self.stream) = (stream.number, side, stream)
+        (number, self.side, connection, self.stream) = (stream.number, side, stream, stream)
         super.init(process, parent: parent)
         process.add(self)
     }
@@ -82,6 +89,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     /// The connection stands.
     func activate() {
         isActive = true
+        readsSince = process.host.simulation.now
         pipeline.fireChannelActive()
         if isAutoReading { pipeline.read() }
     }
@@ -89,7 +97,9 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
     func streamFailed(_ error: ConnectionError) {
         onLoop {
             guard self.isOpen else { return }
-            let error = IOError(errnoCode: error.systemErrorNumber ?? ECONNRESET, reason: error.message)
+            // Those without a number come from a peer that is no program of the world.
+            let error: any Error =
+                error.systemErrorNumber.map { IOError(errnoCode: $0, reason: error.message) } ?? error
             if self.connected != nil { return self.failConnecting(error) }
             self.pipeline.fireErrorCaught(error)
             self.close0(error: error, mode: .all, promise: nil)
@@ -102,14 +112,19 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
 
     override func read0() {
         wantsRead = true
-        if !isReading { onLoop { self.readOn() } }
+        if isReading { return }
+        if readsSince == nil { readsSince = process.host.simulation.now }
+        onLoop { self.readOn() }
     }
 
     /// Hands on what there is, a read at a time, while handlers want more.
     private func readOn() {
         guard isActive, !isReading else { return }
         isReading = true
-        defer { isReading = false }
+        defer {
+            isReading = false
+            if !wantsRead { readsSince = nil }
+        }
         while wantsRead, isActive, let stream, !hasInputEnded {
             var isEnd = false
             if unread.isEmpty {
@@ -122,6 +137,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
             var buffer = receiveAllocator.buffer(allocator: allocator)
             let part = unread.prefix(max(1, buffer.writableBytes))
             unread = unread.dropFirst(part.count)
+            readCount += 1
             note(.read(byteCount: part.count, byClient: side == .client))
             buffer.writeBytes(part)
             _ = receiveAllocator.record(actualReadBytes: part.count)
@@ -147,6 +163,7 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
         }
         let buffer = unwrapData(data, as: ByteBuffer.self)
         writes.append(Write(bytes: Array(buffer.readableBytesView)[...], promise: promise))
+        writtenByteCount += UInt64(buffer.readableBytes)
     }
 
     override func flush0() {
@@ -237,6 +254,29 @@ final class SimulatedChannel: SimulatedChannelBase, @unchecked Sendable, StreamO
 
     private func note(_ event: @autoclosure () -> Note.ConnectionEvent) {
         process.host.machine.note(.connection(number, event()))
+    }
+
+    // MARK: What there is to see
+
+    var acknowledgedByteCount: UInt64 { connection.acknowledgedByteCount(of: side) }
+    var unacknowledgedByteCount: UInt64 { connection.takenByteCount(of: side) - acknowledgedByteCount }
+    var isDone: Bool { connection.isGone(side) }
+
+    /// Nil unless it is open.
+    var status: ChannelStatus? {
+        guard isActive, !isOutputClosed, !hasInputEnded else { return nil }
+        let taken = connection.takenByteCount(of: side)
+        return ChannelStatus(
+            stream: number,
+            readCount: readCount,
+            readsSince: readsSince,
+            writtenByteCount: writtenByteCount,
+            takenByteCount: Int(taken),
+            waitingByteCount: Int(writtenByteCount - taken),
+            acknowledgedByteCount: acknowledgedByteCount,
+            unacknowledgedByteCount: writtenByteCount - acknowledgedByteCount,
+            isCutOff: connection.isCutOff
+        )
     }
 
     // MARK: Options

@@ -20,7 +20,8 @@ struct SimulatedChannels: ChannelMaker {
             guard let world = process.world, let server = process.host.find(name) else {
                 return connected.fail(ConnectionError.unknownHost(name, to: process.host))
             }
-            let listener = server.process.listener(on: port) ?? world.closedPort(of: server)
+            let listener: any SimulatedListener =
+                server.simulatedServer ?? server.process.listener(on: port) ?? world.closedPort(of: server)
             let stream = world.makeStream(to: listener, from: process.host)
             let channel = SimulatedChannel(.client, of: stream, process)
             channel.localAddress = world.address(of: process.host.machine, port: channel.clientPort)

@@ -14,6 +14,8 @@ public final class WorldHost: @unchecked Sendable {
     /// The last one is the one that runs.
     private(set) var processes: [WorldProcess] = []
     private var disks: [any WorldDisk] = []
+    /// Listens on all ports.
+    private(set) var simulatedServer: SimulatedServer?
     /// The disk of all its databases.
     var disk = DiskCondition()
     /// The program that is started again after the process was killed.
@@ -71,6 +73,25 @@ public final class WorldHost: @unchecked Sendable {
         }
     }
 
+    /// Runs a server of a simulation on the host in place of programs: it listens on all ports.
+    package func run(_ server: SimulatedServer) { simulatedServer = server }
+
+    /// Calls `body` with each connection that programs here have made and not closed. The status is nil unless the
+    /// connection is open.
+    package func forEachConnection(_ body: (SimulatedStream, ChannelStatus?) -> Void) {
+        for channel in process.connections where channel.side == .client { body(channel.connection, channel.status) }
+    }
+
+    /// Whether a program here has the connection, and has not closed it.
+    package func hasConnection(_ stream: SimulatedStream) -> Bool {
+        process.connections.contains { $0.connection === stream }
+    }
+
+    /// The state of a connection that a program here has made; nil unless it is open.
+    package func status(of stream: SimulatedStream?) -> ChannelStatus? {
+        process.connections.first { $0.connection === stream && $0.side == .client }?.status
+    }
+
     /// Whether there is something to be started again after a kill.
     var isService: Bool { service != nil }
 
@@ -93,6 +114,7 @@ public final class WorldHost: @unchecked Sendable {
     func dismantle() {
         for process in processes { process.dismantle() }
         (processes, disks) = ([], [])
+        simulatedServer = nil
         machine.removeObservers()
     }
 

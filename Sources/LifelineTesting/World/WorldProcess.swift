@@ -116,6 +116,9 @@ final class WorldProcess: @unchecked Sendable {
 
     // MARK: Network
 
+    /// The connections that were not closed, in the order in which they were made.
+    var connections: [SimulatedChannel] { channels }
+
     func add(_ channel: SimulatedChannel) { channels.append(channel) }
 
     func remove(_ channel: SimulatedChannel) { channels.removeAll { $0 === channel } }

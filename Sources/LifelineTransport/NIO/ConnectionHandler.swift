@@ -93,10 +93,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         whenActive: ((ConnectionHandler, any Channel) -> Void)? = nil,
         now: @escaping () -> MonotonicTime = MonotonicTime.now,
         acknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
-            withSocket(of: $0) { TCPSocket.information(on: $0)?.acknowledgedByteCount } ?? nil
+            ($0 as? any AcknowledgedChannel)?.acknowledgedByteCount
+                ?? withSocket(of: $0) { TCPSocket.information(on: $0)?.acknowledgedByteCount } ?? nil
         },
         unacknowledgedByteCount: @escaping (any Channel) -> UInt64? = {
-            withSocket(of: $0) { TCPSocket.unacknowledgedByteCount(on: $0) } ?? nil
+            ($0 as? any AcknowledgedChannel)?.unacknowledgedByteCount
+                ?? withSocket(of: $0) { TCPSocket.unacknowledgedByteCount(on: $0) } ?? nil
         }
     ) {
         self.receiver = receiver
@@ -140,7 +142,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
 
     private func begin(_ context: ChannelHandlerContext) {
         if tracksDelivery {
-            watch = withSocket(of: context.channel) { SocketWatch($0) } ?? nil
+            watch = SocketWatch.watch(context.channel)
             if watch == nil { outbound.stopTracking() }
         }
         liveness = Liveness(livenessOptions, connectedAt: now())
