@@ -1,57 +1,29 @@
 internal import LifelineCore
 
-// Opening and closing.
+// Closing.
 extension FrameChannel {
-    func streamOpened() {
-        guard isOpening else { return }
-        begin()
-        owner?.channelOpened(self)
-    }
+    func streamOpened() {}
 
-    func streamFailed(_ error: ConnectionError) {
-        end(error) {}
-    }
+    func streamFailed(_ error: ConnectionError) { end(error) {} }
 
-    /// Ends this side when everything accepted is written, waits for the peer's end, and closes. What waits is refused.
-    /// Returns the numbers of what was.
-    func close() -> [UInt64] {
-        guard isStanding, case .begin(let action) = machine.closeRequested() else { return [] }
+    /// Ends this side when everything accepted is written, waits for the client's end, and closes.
+    func close() {
+        guard isStanding, case .begin(let action) = machine.closeRequested() else { return }
         liveness?.closeRequested()
         livenessTimer.set(to: nil)
         perform(action)
-        let refused = waitingNumbers
-        line = []
         startCloseTimer()
         if queue.closeRequested().scheduleFlush { flush() }
         readAvailable()
-        return refused
     }
 
     /// Gives the connection up.
-    func abort(_ error: ConnectionError) {
-        fail(error)
-    }
+    func abort(_ error: ConnectionError) { end(error) { stream.abort(side) } }
 
-    func fail(_ error: ConnectionError) {
-        end(error) { stream.abort(side) }
-    }
-
-    /// The connection has failed, or its attempt.
     private func end(_ error: ConnectionError, cutting cut: () -> Void) {
-        switch stage {
-        case .opening:
-            cut()
-            close(with: ClosureReport(failure: error))
-        case .standing:
-            guard machine.failed(error) else { return }
-            cut()
-            becameInactive()
-        case .ending(let report, _):
-            // Both sides have ended, and nobody cares any more what has arrived.
-            close(with: report)
-        case .closed:
-            break
-        }
+        guard isStanding, machine.failed(error) else { return }
+        cut()
+        becameInactive()
     }
 
     func perform(_ action: ConnectionStateMachine.EndAction) {
@@ -59,7 +31,7 @@ extension FrameChannel {
             do {
                 try assembler.finish()
             } catch {
-                return fail(.violation(error))
+                return abort(.violation(error))
             }
             owner?.channelInputEnded(self)
         }
@@ -75,7 +47,6 @@ extension FrameChannel {
     }
 
     func closeTimerFired() {
-        if isEnding { return lookForAcknowledgements() }
         guard isStanding else { return }
         switch machine.closeTimerEnded(madeProgress: takenByteCount > takenAtCloseTimer) {
         case .none: break
@@ -91,41 +62,10 @@ extension FrameChannel {
         _ = machine.becameInactive()
         livenessTimer.set(to: nil)
         closeTimer.set(to: nil)
-        let report = ClosureReport(
-            failure: machine.failure,
-            failedInUse: machine.failedInUse,
-            peerEndedInTime: machine.peerEndedInTime,
-            unwrittenByteCount: queue.unwrittenByteCount,
-            lastInboundAt: lastInboundAt,
-            acceptedFrameCount: acceptedFrameCount
-        )
         _ = queue.closed(machine.failure ?? .closedLocally)
         outbound = []
-        let timeout = machine.endedInOrder ? options.closeTimeout : .zero
-        stage = .ending(report, AcknowledgementWait(timeout: timeout, now: now))
-        lookForAcknowledgements()
-    }
-
-    /// What has arrived counts, though its acknowledgement comes after the end.
-    func lookForAcknowledgements() {
-        guard case .ending(let report, var wait) = stage else { return }
-        ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
-        let pause = wait.checked(isOver: ledger.unacknowledgedFrameCount == 0, now: now)
-        guard let pause else { return close(with: report) }
-        stage = .ending(report, wait)
-        closeTimer.set(to: now + pause)
-    }
-
-    private func close(with report: ClosureReport) {
-        stage = .closed
+        isStanding = false
         stream.release(side)
-        livenessTimer.set(to: nil)
-        closeTimer.set(to: nil)
-        ledger.bytesAcknowledged(total: stream.acknowledgedByteCount(of: side))
-        var report = report
-        report.unacknowledgedFrameCount = ledger.unacknowledgedFrameCount
-        let refused = waitingNumbers
-        line = []
-        owner?.channelClosed(self, report, refused: refused)
+        owner?.channelClosed(self, machine.failure)
     }
 }

@@ -2,23 +2,15 @@ internal import LifelineCore
 
 // Whether the peer still takes part: `Liveness` decides, and this drives it as the transport's handler does.
 extension FrameChannel {
-    /// There is a reason to ask whether the peer lives.
-    func probe() {
-        guard isOpen else { return }
-        perform(liveness?.probe(now: now) ?? .none)
-        armLivenessTimer()
-    }
-
     func perform(_ action: Liveness.Action) {
         switch action {
         case .none: return
-        case .giveUp(let code): fail(liveness?.error(for: code) ?? .gone)
+        case .giveUp(let code): abort(liveness?.error(for: code) ?? .gone)
         case .sendPing(let number): sendPing(number)
         }
     }
 
     private func sendPing(_ number: UInt64) {
-        owner?.channelWillSendPing(self, number: number)
         guard let ping = try? SimulatedMessage(kind: .ping, number: number).frame(encoder) else { return }
         liveness?.pingQueued { stream.acknowledgedByteCount(of: side) }
         sendUncounted(ping)

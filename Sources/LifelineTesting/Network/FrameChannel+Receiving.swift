@@ -20,7 +20,6 @@ extension FrameChannel {
         guard isStanding, (reads && !isReadHeld) || machine.isClosing, !hasInputEnded else { return }
         let (bytes, isEnd) = stream.read(side)
         if !bytes.isEmpty {
-            lastInboundAt = now
             readCount += 1
             if liveness?.received(now: now) == true { armLivenessTimer() }
             if machine.receivedBytes() == .parse { receive(bytes) }
@@ -57,7 +56,7 @@ extension FrameChannel {
                 break
             }
         }
-        if let failure, isOpen { fail(failure) }
+        if let failure, isOpen { abort(failure) }
     }
 
     private func answer(_ number: UInt64) {

@@ -1,34 +1,23 @@
-package import LifelineCore
+internal import LifelineCore
 
-/// A timer of a program on a machine.
-package final class HostTimer {
-    /// What the machine's sleep does to a timer.
-    enum Clock {
-        /// One that comes due while the machine sleeps rings when it wakes up, as a task's sleep on a continuous clock
-        /// does.
-        case continuous
-        /// It stands still while the machine sleeps, as that of an event loop does.
-        case uptime
-    }
-
+/// A timer of a program's event loop. It stands still while the machine sleeps.
+final class HostTimer {
     /// What it is set to; nil when it is not.
-    package private(set) var deadline: MonotonicTime?
+    private(set) var deadline: MonotonicTime?
 
     private let host: SimulatedHost
-    private let clock: Clock
     private let body: () -> Void
     private var event: Simulation.EventID?
     /// When it rings, by the time for which the machine has been awake.
     private var dueUptime = Duration.zero
 
-    init(_ host: SimulatedHost, clock: Clock, _ body: @escaping () -> Void) {
+    init(_ host: SimulatedHost, _ body: @escaping () -> Void) {
         self.host = host
-        self.clock = clock
         self.body = body
     }
 
     /// Whether it is to ring.
-    package var isArmed: Bool { event.map(host.simulation.isPending) ?? false || isDeferred }
+    var isArmed: Bool { event.map(host.simulation.isPending) ?? false || isDeferred }
     /// Whether it has come due while the machine slept.
     private var isDeferred = false
     private var generation = 0
@@ -61,7 +50,7 @@ package final class HostTimer {
             // It may have been set to another time meanwhile.
             guard let self, isDeferred, generation == present else { return }
             isDeferred = false
-            if clock == .uptime, host.uptime < dueUptime {
+            if host.uptime < dueUptime {
                 event = host.simulation.schedule(after: dueUptime - host.uptime) { [weak self] in self?.comeDue() }
                 return
             }

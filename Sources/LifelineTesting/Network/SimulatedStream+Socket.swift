@@ -1,8 +1,5 @@
 // What a program does with its end.
 extension SimulatedStream {
-    /// Bytes from the client that have arrived at the server's kernel.
-    package var arrivedClientByteCount: UInt64 { directions[0].arrived }
-
     /// Whether the end of the server's side has arrived at the client's kernel.
     package var hasServersEndArrived: Bool { directions[1].endArrived }
 

@@ -96,7 +96,7 @@ package final class SimulatedServer {
 
     /// Closes every connection in order.
     package func closeConnections() {
-        for peer in peers { _ = peer.channel.close() }
+        for peer in peers { peer.channel.close() }
     }
 
     /// Sends a message on every connection. It is dropped where it would have to wait.
@@ -105,7 +105,7 @@ package final class SimulatedServer {
     package func broadcast(_ payload: [UInt8]) throws(FramingError) {
         let encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
         let frame = try SimulatedMessage(kind: .message, number: 0, payload: payload).frame(encoder)
-        for peer in peers where peer.channel.offer(frame, number: 0) == .waits { _ = peer.channel.withdraw(0) }
+        for peer in peers { peer.channel.offer(frame) }
     }
 
     /// Cuts the connections on their way, after so many more bytes from each client.
@@ -156,7 +156,7 @@ extension SimulatedServer: SimulatedListener {
             closeTimeout: configuration.closeTimeout,
             liveness: configuration.liveness
         )
-        let channel = FrameChannel(stream: stream, side: .server, host: host, options: options)
+        let channel = FrameChannel(stream: stream, host: host, options: options)
         channel.owner = self
         connectionCount += 1
         peers.append(Peer(number: connectionCount, channel: channel))
@@ -166,13 +166,13 @@ extension SimulatedServer: SimulatedListener {
         }
         host.note("connection \(connectionCount) is open")
         // The stream is to know its owner first.
-        if behavior.greeting == .acceptAndClose { host.simulation.schedule(after: .zero) { _ = channel.close() } }
+        if behavior.greeting == .acceptAndClose { host.simulation.schedule(after: .zero) { channel.close() } }
         return channel
     }
 
     private func end(_ channel: FrameChannel) {
         switch behavior.manner {
-        case .close: _ = channel.close()
+        case .close: channel.close()
         case .reset: channel.abort(.closedByServer)
         case .violateProtocol: channel.sendUncounted([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
         case .fallSilent: channel.stream.cut(.silence, afterClientBytes: 0)
@@ -181,8 +181,6 @@ extension SimulatedServer: SimulatedListener {
 }
 
 extension SimulatedServer: FrameChannelOwner {
-    func channelOpened(_ channel: FrameChannel) {}
-
     func channel(_ channel: FrameChannel, received message: SimulatedMessage) {
         guard let index = peers.firstIndex(where: { $0.channel === channel }) else { return }
         peers[index].messageCount += 1
@@ -198,19 +196,15 @@ extension SimulatedServer: FrameChannelOwner {
     }
 
     func channelInputEnded(_ channel: FrameChannel) {
-        _ = channel.close()
+        channel.close()
     }
 
-    func channel(_ channel: FrameChannel, accepted number: UInt64) {}
-
-    func channelWillSendPing(_ channel: FrameChannel, number: UInt64) {}
-
-    func channelClosed(_ channel: FrameChannel, _ report: ClosureReport, refused: [UInt64]) {
+    func channelClosed(_ channel: FrameChannel, _ failure: ConnectionError?) {
         guard let index = peers.firstIndex(where: { $0.channel === channel }) else { return }
-        let reason = report.failure.map { "\($0.code)" } ?? "in order"
+        let reason = failure.map { "\($0.code)" } ?? "in order"
         host.note("connection \(peers[index].number) is closed: \(reason)")
         peers.remove(at: index)
-        onClose?(channel.stream.number, report.failure?.code)
+        onClose?(channel.stream.number, failure?.code)
     }
 }
 
