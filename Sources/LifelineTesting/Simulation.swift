@@ -1,4 +1,4 @@
-public import LifelineCore
+package import LifelineCore
 
 /// A clock that jumps from event to event, and everything that waits for a time on it.
 ///
@@ -7,17 +7,17 @@ public import LifelineCore
 /// same trace, byte for byte.
 ///
 /// It belongs to one task or thread, as does everything that is part of it.
-public final class Simulation {
+package final class Simulation {
     /// The number from which all randomness follows.
-    public let seed: UInt64
+    package let seed: UInt64
     /// The time.
-    public private(set) var now = MonotonicTime(nanoseconds: 0)
+    package private(set) var now = MonotonicTime(nanoseconds: 0)
     /// The source of all randomness. Taking numbers from it changes the rest of the simulation.
-    public var random: SimulationRandom
+    package var random: SimulationRandom
     /// Whether lines are added to the trace. Default: true. Without them, a simulation takes about half the time.
-    public var isTracing = true
+    package var isTracing = true
     /// The events until now, a line each, beginning with the time.
-    public var trace: [String] { notes.map(\.line) }
+    package var trace: [String] { notes.map(\.line) }
     /// The same, as it was noted.
     private(set) var notes: [Note] = []
 
@@ -32,15 +32,15 @@ public final class Simulation {
     private var lastNumber: UInt64 = 0
 
     /// Makes a simulation at time 0.
-    public init(seed: UInt64) {
+    package init(seed: UInt64) {
         self.seed = seed
         random = SimulationRandom(seed: seed)
     }
 
     /// The name of an event that is to happen.
-    public struct EventID: Hashable, Sendable {
+    package struct EventID: Hashable, Sendable {
         /// When it happens.
-        public let time: MonotonicTime
+        package let time: MonotonicTime
         /// Events of one time happen in the order in which they were scheduled.
         fileprivate let number: UInt64
 
@@ -50,14 +50,14 @@ public final class Simulation {
     }
 
     /// How many events are to happen.
-    public var pendingEventCount: Int { events.count }
+    package var pendingEventCount: Int { events.count }
 
     /// When the next event happens; nil when none will.
-    public var nextEventTime: MonotonicTime? { events.last?.id.time }
+    package var nextEventTime: MonotonicTime? { events.last?.id.time }
 
     /// Runs `body` at `time`; a time that is past counts as now.
     @discardableResult
-    public func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) -> EventID {
+    package func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) -> EventID {
         lastNumber += 1
         let id = EventID(time: max(time, now), number: lastNumber)
         events.insert(Event(id: id, body: body), at: place(of: id))
@@ -66,19 +66,19 @@ public final class Simulation {
 
     /// Runs `body` after `delay`.
     @discardableResult
-    public func schedule(after delay: Duration, _ body: @escaping () -> Void) -> EventID {
+    package func schedule(after delay: Duration, _ body: @escaping () -> Void) -> EventID {
         schedule(at: now + delay, body)
     }
 
     /// Takes an event back; one that has happened is none of its business.
-    public func cancel(_ id: EventID) {
+    package func cancel(_ id: EventID) {
         let place = place(of: id)
         if place < events.count, events[place].id == id { events.remove(at: place) }
     }
 
     /// Takes everything back. Who has finished with a simulation calls this: events that are to happen keep what they
     /// concern in memory, the simulation itself included.
-    public func cancelAllEvents() {
+    package func cancelAllEvents() {
         events = []
     }
 
@@ -90,7 +90,7 @@ public final class Simulation {
 
     /// Runs the next event. False when there is none.
     @discardableResult
-    public func runNextEvent() -> Bool {
+    package func runNextEvent() -> Bool {
         guard let event = events.popLast() else { return false }
         now = event.id.time
         event.body()
@@ -98,18 +98,18 @@ public final class Simulation {
     }
 
     /// Runs what happens up to `time`, that time included; then it is `time`.
-    public func run(until time: MonotonicTime) {
+    package func run(until time: MonotonicTime) {
         while let next = nextEventTime, next <= time { runNextEvent() }
         now = max(now, time)
     }
 
     /// Runs what happens within `duration`.
-    public func run(for duration: Duration) {
+    package func run(for duration: Duration) {
         run(until: now + duration)
     }
 
     /// Adds a line to the trace.
-    public func note(_ line: @autoclosure () -> String) {
+    package func note(_ line: @autoclosure () -> String) {
         note(.text(line()), at: .simulation)
     }
 

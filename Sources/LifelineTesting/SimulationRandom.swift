@@ -1,16 +1,16 @@
 internal import LifelineCore
 
 /// Random numbers that follow from a seed.
-public struct SimulationRandom: RandomNumberGenerator, Sendable {
+package struct SimulationRandom: RandomNumberGenerator, Sendable {
     private var generator: SplitMix64
 
     /// Makes a generator. The same seed gives the same numbers, in every process.
-    public init(seed: UInt64) {
+    package init(seed: UInt64) {
         generator = SplitMix64(seed: seed)
     }
 
     /// The next random number.
-    public mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         generator.next()
     }
 

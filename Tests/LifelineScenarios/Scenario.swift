@@ -72,7 +72,12 @@ final class ScenarioStory: @unchecked Sendable {
             clientHost.machine.setLink(up: false)
             try await Task.sleep(for: .seconds(1))
         }
-        user = try await ClientUser.make(on: clientHost, in: world, connectingTo: "server", configuration: configuration)
+        user = try await ClientUser.make(
+            on: clientHost,
+            in: world,
+            connectingTo: "server",
+            configuration: configuration
+        )
         witness = Witness(user, server)
     }
 

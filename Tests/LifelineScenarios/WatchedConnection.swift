@@ -85,8 +85,9 @@ private struct FrameScanner {
             } else {
                 head.append(bytes.removeFirst())
                 position += 1
-                guard let (length, prefix) = headLength, head.count == prefix + SimulatedMessage.overhead else { continue }
-                rest = length - SimulatedMessage.overhead
+                let overhead = SimulatedMessage.overhead
+                guard let (length, prefix) = headLength, head.count == prefix + overhead else { continue }
+                rest = length - overhead
                 if rest == 0 {
                     rest = nil
                     finish(body)

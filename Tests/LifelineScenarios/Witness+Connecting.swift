@@ -183,7 +183,8 @@ extension Witness {
         let newest = user.state
         if newest != state { (state, stateSince) = (newest, now) }
         if state != .ready { lastUnready = now }
-        if state == lastEvent?.transition.to ?? .idle { behindSince = nil } else if behindSince == nil { behindSince = now }
+        let isTold = state == lastEvent?.transition.to ?? .idle
+        behindSince = isTold ? nil : behindSince ?? now
     }
 
     func checkWaiting() {

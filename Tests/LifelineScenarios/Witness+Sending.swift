@@ -38,7 +38,8 @@ extension Witness {
         let send = user.sends[number - 1]
         let offeredAt = send.offeredAt ?? now
         let isAccepted = if case .accepted = end { true } else { false }
-        if offers.offers[number]?.isWritten == true, !isAccepted { fail("message \(number) was sent, and ends as \(end)") }
+        let isWritten = offers.offers[number]?.isWritten == true
+        if isWritten, !isAccepted { fail("message \(number) was sent, and ends as \(end)") }
         func checkTime(_ limit: Duration) {
             if now < offeredAt + limit { fail("message \(number) ends before its time") }
         }
@@ -71,7 +72,8 @@ extension Witness {
 
     func lookAtConnections() {
         user.host.forEachConnection { stream, status in
-            if connections.last?.stream !== stream, !connections.contains(where: { $0.stream === stream }) { add(stream) }
+            let isKnown = connections.last?.stream === stream || connections.contains { $0.stream === stream }
+            if !isKnown { add(stream) }
             if connections.last?.stream === stream { connections.last?.look(at: status, now) }
         }
         // One that is closed is acknowledged for a while.

@@ -119,7 +119,8 @@ struct Naps {
     mutating func look(at host: SimulatedHost) {
         let (start, end) = (host.lastSleepTime, host.lastWakeTime)
         if end.nanoseconds == 0 { return }
-        if let last = naps.last, last.start == start { naps[naps.count - 1].end = end } else { naps.append((start, end)) }
+        if naps.last?.start == start { naps.removeLast() }
+        naps.append((start, end))
     }
 
     func awake(from start: MonotonicTime, to end: MonotonicTime) -> Duration {

@@ -5,7 +5,7 @@ public final class SimulatedHost {
     /// Its name in the trace.
     public let name: String
     /// The simulation that moves its time.
-    public let simulation: Simulation
+    package let simulation: Simulation
     /// The conditions of its link.
     public var conditions = LinkConditions()
     /// How long programs on the machine take to learn that the link went up or down, or that the address changed.
@@ -60,9 +60,8 @@ public final class SimulatedHost {
         if isLinkUp { report() }
     }
 
-    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. A client's
-    /// timers that come due meanwhile fire when it wakes up; those of a connection stand still, as those of an event
-    /// loop do.
+    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. Their
+    /// timers that come due meanwhile fire when it wakes up.
     public func sleep(for duration: Duration) {
         note(.sleep(duration))
         if !isAsleep {
@@ -73,7 +72,7 @@ public final class SimulatedHost {
     }
 
     /// Does something in the name of a program on the machine: now, or when it wakes up.
-    public func whenAwake(_ body: @escaping () -> Void) {
+    package func whenAwake(_ body: @escaping () -> Void) {
         guard isAsleep else { return body() }
         if deferred.isEmpty { simulation.schedule(at: wakeTime) { self.wake() } }
         deferred.append(body)

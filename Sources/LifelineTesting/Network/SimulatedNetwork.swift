@@ -5,26 +5,26 @@ internal import LifelineCore
 /// It behaves as TCP over IP does, as far as the programs at both ends can tell. What is on its way when a link is down
 /// is lost and sent again, later and later; who is not there any more answers with a reset; and when nothing gets
 /// through, nobody is told.
-public final class SimulatedNetwork {
+package final class SimulatedNetwork {
     /// The simulation that moves its time.
-    public let simulation: Simulation
+    package let simulation: Simulation
     /// Its hosts, in the order in which they were added.
-    public private(set) var hosts: [SimulatedHost] = []
+    package private(set) var hosts: [SimulatedHost] = []
 
     /// Makes a network without hosts.
-    public init(simulation: Simulation) {
+    package init(simulation: Simulation) {
         self.simulation = simulation
     }
 
     /// Adds a host. Its name stands in the trace.
-    public func addHost(_ name: String) -> SimulatedHost {
+    package func addHost(_ name: String) -> SimulatedHost {
         let host = SimulatedHost(name: name, simulation: simulation)
         hosts.append(host)
         return host
     }
 
     /// The conditions of every host's link, for what they have in common. Reading gives those of the first one.
-    public var conditions: LinkConditions {
+    package var conditions: LinkConditions {
         get { hosts.first?.conditions ?? LinkConditions() }
         set { for host in hosts { host.conditions = newValue } }
     }
