@@ -73,9 +73,6 @@ package final class SimulatedServer {
         self.configuration = configuration
     }
 
-    /// How many connections are open.
-    package var openConnectionCount: Int { peers.count }
-
     /// Kills the program: its kernel resets its connections.
     package func kill() {
         host.note(.killed)
