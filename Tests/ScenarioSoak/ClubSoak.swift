@@ -104,10 +104,10 @@ enum ClubSoak {
                 isEachFound = false
                 continue
             }
-            let seconds = (ScenarioSoak.processorTime - started) / .seconds(1)
+            let milliseconds = Int((ScenarioSoak.processorTime - started) / .milliseconds(1))
             let report = await bug.runner.report(failure, seed, nil, name: "findsPlantedBug")
             print(
-                "| \(bug.name) | \(seed) | \(Double(Int(seconds * 100)) / 100) | \(report.faults.count)",
+                "| \(bug.name) | \(seed) | \(milliseconds) | \(report.faults.count)",
                 "| \(report.failure.description.prefix { $0 != "\n" }) |"
             )
             fflush(nil)

@@ -99,7 +99,8 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
 
     /// Waits, whether or not the task is cancelled: a disk does not stop.
     private func wait(_ time: Duration) async {
-        await withCheckedContinuation { continuation in
+        // Unsafe, because the end of a story drops what it still waits for.
+        await withUnsafeContinuation { continuation in
             // In the name of the caller.
             host.world?.schedule(at: host.simulation.now + time, as: host.world?.current) { continuation.resume() }
         }
