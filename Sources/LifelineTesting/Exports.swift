@@ -1,2 +1,2 @@
-// One import brings the configuration, states and errors of a connection, too.
+// One import provides the configuration, states and errors of a connection as well.
 @_exported public import LifelineCore

@@ -1,15 +1,15 @@
 internal import LifelineCore
 
-/// Something that has happened in a simulation.
+/// An event in a simulation.
 struct Note: Sendable {
-    /// Where it has happened.
+    /// The place of the event.
     enum Place: Hashable, Sendable {
         case host(String)
         /// Between hosts.
         case network
         /// In the story of a world.
         case story
-        /// Nowhere in particular.
+        /// No particular place.
         case simulation
     }
 
@@ -19,20 +19,20 @@ struct Note: Sendable {
         case text(String)
         case fault(number: Int, String)
         case link(isUp: Bool)
-        /// The host stands still for so long.
+        /// The host stands still for this time.
         case sleep(Duration)
         /// The host's programs were killed.
         case killed
-        /// Programs that were killed have been started again.
+        /// Killed programs were started again.
         case started
         case connection(Int, ConnectionEvent)
-        /// The story has ended: with a failure, or well.
+        /// The story has ended, with or without a failure.
         case storyEnded(failure: String?)
     }
 
     /// An event of a connection.
     enum ConnectionEvent: Sendable {
-        /// A client begins to connect to a host.
+        /// A client starts to connect to a host.
         case begins(to: String)
         /// The server has accepted it.
         case accepted

@@ -1,15 +1,15 @@
 internal import LifelineCore
 
-/// The faults of a world: they befall hosts and connections again and again, at times that follow from the seed.
+/// The faults of a world. They hit hosts and connections again and again, at times that follow from the seed.
 public struct Faults: Sendable, Hashable {
-    /// How much time passes, on the average, between two connections that are cut at any byte: half of them with a
-    /// reset, half so that nobody is told. Default: nil, never. The same holds for all of these.
+    /// The mean time between two connections that are cut at any byte, half of them with a reset, half silently.
+    /// Default: nil, never. All of the following are such mean times, with the same default.
     public var cuts: Duration?
-    /// Between two hosts that lose their link for up to 5 s.
+    /// Between two hosts that lose their links for up to 5 s.
     public var outages: Duration?
-    /// Between two hosts that stand still for up to 5 s, as a laptop does that sleeps.
+    /// Between two hosts that stand still for up to 5 s, as a sleeping laptop does.
     public var pauses: Duration?
-    /// Between two processes that are killed, of those that `WorldHost.serve` runs. They are started again within 3 s.
+    /// Between two kills of processes that `WorldHost.serve` runs. They are started again within 3 s.
     public var kills: Duration?
     /// Between two changes of a host's address, which break its connections silently.
     public var addressChanges: Duration?
@@ -24,10 +24,10 @@ public struct Faults: Sendable, Hashable {
     /// Between two commits that throw `StoreError` with the code `failed`. Half of them happen nevertheless, which the
     /// program cannot know. A failed commit of a session's messages may be found by the next process.
     public var failedCommits: Duration?
-    /// How long everything takes to pass the link of a host: of each host's `machine.conditions`, which may be set
-    /// afterwards. Default: 10 ms.
+    /// The time that everything takes to pass the link of a host. It is set in the `machine.conditions` of each host,
+    /// which may be changed afterwards. Default: 10 ms.
     public var latency = Duration.milliseconds(10)
-    /// How much longer it may take, at random. Default: none.
+    /// The random part that is added to the latency. Default: none.
     public var jitter = Duration.zero
 
     /// No faults.
@@ -55,8 +55,8 @@ struct Fault: Sendable {
     let text: String
 }
 
-/// Makes faults happen. Its decisions follow from the seed alone, so that a fault that is left out changes none of the
-/// others' times.
+/// Makes faults happen. Its decisions follow from the seed alone, so leaving out one fault does not change the times of
+/// the others.
 final class FaultPlan {
     private enum Kind: Int, CaseIterable {
         case cut, outage, pause, kill, addressChange, dateJump, slowDisk, fullDisk, failedCommit
@@ -66,7 +66,7 @@ final class FaultPlan {
     private let kept: Set<Int>?
     private var randoms: [SimulationRandom]
     private var streams: [() -> SimulatedStream?] = []
-    /// Those of before have ended when this changes.
+    /// Faults of an earlier plan stop when this changes.
     private var generation = 0
     private var count = 0
     private(set) var happened: [Fault] = []
@@ -81,7 +81,7 @@ final class FaultPlan {
         streams.append { [weak stream] in stream }
     }
 
-    /// Nothing happens any more; what has begun ends by itself.
+    /// Stops new faults. Present ones end by themselves.
     func end() {
         generation += 1
         for stream in streams { stream()?.cancelCut() }
@@ -116,7 +116,7 @@ final class FaultPlan {
         }
     }
 
-    /// Takes the same random numbers whether or not it happens.
+    /// Takes the same random numbers whether or not the fault happens.
     private func happen(_ kind: Kind, in world: World) {
         count += 1
         let (choice, amount) = (randoms[kind.rawValue].next(), Double.random(in: 0..<1, using: &randoms[kind.rawValue]))
@@ -132,7 +132,7 @@ final class FaultPlan {
         switch kind {
         case .cut:
             guard let stream = choose(streams.compactMap { $0() }.filter(\.isKnown)) else { return }
-            // Mostly soon: many connections bring little.
+            // Mostly after few bytes, because many connections carry little.
             let (bytes, isReset) = (Int(amount * amount * amount * 4_000), choice >> 32 & 1 == 0)
             report(
                 "connection \(stream.number) of \(stream.clientHost.name) is \(isReset ? "reset" : "cut in silence") "

@@ -1,11 +1,11 @@
 internal import LifelineRuntime
 
-/// A program that runs, or has run, on a host of a world.
+/// A program on a host of a world, running or ended.
 public final class Program<Value: Sendable>: AnyProgram, @unchecked Sendable {
     private let hostName: String
     private let end = Latch<Result<Value, any Error>>()
     var task: Task<Void, Never>?
-    /// Whether somebody waits for its end, and so hears of its failure.
+    /// Whether a task waits for its end, and so receives its failure.
     private(set) var isWaitedFor = false
 
     init(on hostName: String) { self.hostName = hostName }
@@ -36,7 +36,7 @@ public struct ProgramKilled: Error, Hashable, CustomStringConvertible {
     public var description: String { "The process on \(host) was killed." }
 }
 
-/// A program of whatever value.
+/// A program with any type of value.
 protocol AnyProgram: AnyObject {
     func cancel()
     func kill()

@@ -2,9 +2,8 @@ internal import Foundation
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// Runs a story in a world of its own for each seed, and throws what is to be known of the first that fails: its seed,
-/// the fewest faults with which it still fails, the command that plays it again, and what happened in words and as a
-/// page.
+/// Runs a story in a world of its own for each seed. If one fails, throws its seed, the fewest faults with which it
+/// still fails, the command that replays it, and its events as text and as a page.
 ///
 ///     try await simulate(seeds: 1...1000) { world in
 ///         let bank = world.host("bank")
@@ -13,15 +12,15 @@ internal import NIOConcurrencyHelpers
 ///         …
 ///     }
 ///
-/// Two variables of the environment play one story: `LIFELINE_SEED`, a seed, and `LIFELINE_FAULTS`, the numbers of the
-/// faults that happen, or `none`. The trace is printed then.
+/// Two environment variables select one story, and print its trace: `LIFELINE_SEED`, a seed, and `LIFELINE_FAULTS`, the
+/// numbers of the faults that happen, or `none`.
 ///
-/// A third one, `LIFELINE_STORIES`, names the folder of the pages. Default: `.build/lifeline-stories`.
+/// A third one, `LIFELINE_STORIES`, names the folder for pages. Default: `.build/lifeline-stories`.
 ///
 /// - Parameters:
-///   - seeds: of the stories.
-///   - limits: how long a story may take.
-///   - name: of the test, for the command that plays a story again.
+///   - seeds: the seeds of the stories.
+///   - limits: the time that a story may take.
+///   - name: the test's name, for the command that replays a story.
 ///   - story: builds servers and clients in the world, and says what must hold. The story ends when it returns.
 /// - Throws: `SimulationFailure`; `CancellationError`.
 public func simulate(
@@ -59,12 +58,12 @@ public func simulate(
     }
 }
 
-/// The seeds that are still to be played.
+/// The seeds that have not been played yet.
 private struct SeedProgress {
     /// Nil: none.
     var next: UInt64?
     let last: UInt64
-    /// That of the smallest seed.
+    /// The failure of the smallest seed.
     private(set) var failure: (seed: UInt64, failure: WorldFailure)?
 
     init(next: UInt64, last: UInt64) { (self.next, self.last) = (next, last) }
@@ -90,8 +89,8 @@ public struct SimulationFailure: Error, CustomStringConvertible {
     public let faults: [String]
     /// The trace of the shortest story that fails, a line for each event.
     public let trace: [String]
-    /// The path of a page that shows it; nil where it could not be written.
+    /// The path of a page that shows it; nil if it could not be written.
     public let page: String?
-    /// The failure, the faults that it takes, the command that plays it again, and the last events.
+    /// The failure, the faults that it needs, the command that replays it, and the last events.
     public let description: String
 }

@@ -3,22 +3,22 @@ internal import LifelineCore
 internal import LifelineTransport
 internal import NIOCore
 
-/// A connection's channel over a simulated stream: what NIO's is over a socket.
+/// The channel of a connection over a simulated stream, as NIO has one over a socket.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchecked Sendable, StreamOwner {
-    /// That of its connection.
+    /// The stream of its connection.
     let number: Int
     let side: SimulatedStream.Side
-    /// What the kernel keeps of it, also when it is closed.
+    /// The kernel's state of the connection, which outlives the channel.
     let connection: SimulatedStream
     /// Nil once it is closed.
     private var stream: SimulatedStream?
-    /// Succeeds when the connection stands.
+    /// Succeeds when the connection is established.
     private var connected: EventLoopPromise<any Channel>?
     private var connectTimer: Scheduled<Void>?
 
-    /// Bytes that have come and were not read by the handlers.
+    /// Received bytes that the handlers have not read.
     private var unread: ArraySlice<UInt8> = []
     private var hasInputEnded = false
     private var wantsRead = false
@@ -26,7 +26,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
     private var receiveAllocator: any RecvByteBufferAllocator = FixedSizeRecvByteBufferAllocator(capacity: 64 << 10)
     private var allowsHalfClosure = false
     private var readCount = 0
-    /// Since when handlers want to read; nil while they do not.
+    /// The time since which the handlers want to read; nil while they do not.
     private var readsSince: MonotonicTime?
 
     private struct Write {
@@ -37,9 +37,9 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
 
     private var writes: [Write] = []
     private var writtenByteCount: UInt64 = 0
-    /// No more is taken to be written.
+    /// No more writes are accepted.
     private var isOutputClosed = false
-    /// Succeeds when this side has ended.
+    /// Succeeds when this side has ended its output.
     private var outputClosed: EventLoopPromise<Void>?
     private var isOutputEnded = false
     /// Closing resets the connection.
@@ -56,7 +56,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
         process.add(self)
     }
 
-    /// As Linux's of clients (ip_local_port_range).
+    /// Linux's ports for clients (ip_local_port_range).
     var clientPort: Int { 32_768 + number % 28_232 }
 
     // MARK: Connecting
@@ -86,7 +86,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
         }
     }
 
-    /// The connection stands.
+    /// The connection is established.
     func activate() {
         isActive = true
         readsSince = process.host.simulation.now
@@ -97,7 +97,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
     func streamFailed(_ error: ConnectionError) {
         onLoop {
             guard self.isOpen else { return }
-            // Those without a number come from a peer that is no program of the world.
+            // Streams without a number come from a peer that is not a program of the world.
             let error: any Error =
                 error.systemErrorNumber.map { IOError(errnoCode: $0, reason: error.message) } ?? error
             if self.connected != nil { return self.failConnecting(error) }
@@ -117,7 +117,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
         onLoop { self.readOn() }
     }
 
-    /// Hands on what there is, a read at a time, while handlers want more.
+    /// Passes received bytes to the handlers, one read at a time, while they want more.
     private func readOn() {
         guard isActive, !isReading else { return }
         isReading = true
@@ -186,7 +186,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
 
     // MARK: Closing
 
-    /// Ends this side where that was asked for, and all that was flushed is with the kernel.
+    /// Ends this side's output if that was requested and the kernel has all flushed bytes.
     private func closeOutput() {
         guard isOutputClosed, !isOutputEnded, isActive, writes.first?.isFlushed != true else { return }
         isOutputEnded = true
@@ -227,7 +227,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
         }
     }
 
-    /// The process is killed: the kernel closes what it had open. Nobody in it hears of it.
+    /// The process is killed: the kernel closes its sockets. No handler learns of it.
     func abandon() {
         let resets = !isActive || !unread.isEmpty
         releaseStream(resetting: resets, because: "its process was killed", wasOpen: isActive)
@@ -304,7 +304,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
     }
 }
 
-/// Why a connection has ended, for a note of it.
+/// The reason for the end of a connection, for a note.
 private func words(for error: any Error) -> String {
     switch error {
     case ChannelError.ioOnClosedChannel: "its program has closed it"
@@ -316,7 +316,7 @@ private func words(for error: any Error) -> String {
 }
 
 extension SimulatedChannel: SocketOptionProvider {
-    /// Knows what a transport sets: that closing resets the connection.
+    /// Accepts the option that a transport sets: closing resets the connection.
     func unsafeSetSocketOption<Value: Sendable>(
         level: NIOBSDSocket.OptionLevel,
         name: NIOBSDSocket.Option,

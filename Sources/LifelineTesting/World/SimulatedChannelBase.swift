@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// The common part of the channels of a world: those of connections, and those that listen.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 class SimulatedChannelBase: Channel, ChannelCore, @unchecked Sendable {
     let process: WorldProcess
     let loop: SimulatedLoop
@@ -13,7 +13,7 @@ class SimulatedChannelBase: Channel, ChannelCore, @unchecked Sendable {
     var isActive = false
     private(set) var isAutoReading = true
     private let closePromise: EventLoopPromise<Void>
-    // Set once, as it needs the channel.
+    // Set once, after the channel exists, because it needs the channel.
     private var madePipeline: ChannelPipeline?
 
     init(_ process: WorldProcess, parent: (any Channel)?) {
@@ -31,15 +31,15 @@ class SimulatedChannelBase: Channel, ChannelCore, @unchecked Sendable {
     var _channelCore: any ChannelCore { self }
     var syncOptions: (any NIOSynchronousChannelOptions)? { SynchronousOptions(channel: self) }
 
-    /// Runs `body` on the loop, unless the process was killed meanwhile; later where its host sleeps.
+    /// Runs `body` on the loop, unless the process was killed meanwhile; later if its host sleeps.
     func onLoop(_ body: @escaping () -> Void) { process.perform { [loop] in loop.run(body) } }
 
-    /// Closes it at once, where it is open.
+    /// Closes the channel at once, if it is open.
     func closeNow() { close0(error: ChannelError.ioOnClosedChannel, mode: .all, promise: nil) }
 
     func becomeClosed() { (isOpen, isActive) = (false, false) }
 
-    /// Tells the handlers that it is closed, and lets them go.
+    /// Tells the handlers that the channel is closed, and removes them.
     func announceClosed(wasActive: Bool) {
         if wasActive { pipeline.fireChannelInactive() }
         pipeline.fireChannelUnregistered()
@@ -92,7 +92,7 @@ class SimulatedChannelBase: Channel, ChannelCore, @unchecked Sendable {
             isAutoReading = value
             if begins, isActive { pipeline.read() }
         case (is ChannelOptions.Types.MaxMessagesPerReadOption, _):
-            // A read brings one message here.
+            // Here, a read delivers one message.
             break
         default:
             throw ChannelError.operationUnsupported

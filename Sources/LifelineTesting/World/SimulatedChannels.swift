@@ -84,7 +84,7 @@ extension ConnectionError {
     }
 }
 
-/// A port on which nothing listens, or no host any more.
+/// The host is gone, or nothing listens on the port.
 final class ClosedPort: SimulatedListener {
     let host: SimulatedHost
     init(_ host: SimulatedHost) { self.host = host }

@@ -3,12 +3,12 @@ internal import NIOCore
 
 /// A channel that listens on a port of a host of a world.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class SimulatedListeningChannel: SimulatedChannelBase, @unchecked Sendable, SimulatedListener {
     let port: Int
     private let backlog: Int
     private let initializeConnection: (any Channel) throws -> Void
-    /// Accepted, and not handed on.
+    /// Accepted connections that are not passed to the handlers yet.
     private var waiting: [SimulatedChannel] = []
     private var wantsRead = false
 
@@ -23,10 +23,10 @@ final class SimulatedListeningChannel: SimulatedChannelBase, @unchecked Sendable
         super.init(process, parent: nil)
     }
 
-    /// The process is killed: the kernel lets nobody in any more.
+    /// The process is killed: the kernel accepts no more connections.
     func abandon() { isActive = false }
 
-    /// Begins to listen, behind the handlers that the pipeline has by then.
+    /// Starts to listen, after the handlers are in the pipeline.
     func begin() throws {
         try pipeline.syncOperations.addHandler(ConnectionSetUp())
         isActive = true
@@ -40,7 +40,7 @@ final class SimulatedListeningChannel: SimulatedChannelBase, @unchecked Sendable
 
     func answer(_ stream: SimulatedStream) {
         guard isActive else { return stream.refuse(.connectionRefused) }
-        // As Linux does: no answer makes the client try again.
+        // As on Linux: without an answer, the client tries again.
         waiting.count < backlog ? stream.accept() : stream.ignore()
     }
 
@@ -93,7 +93,7 @@ final class SimulatedListeningChannel: SimulatedChannelBase, @unchecked Sendable
     }
 }
 
-/// Sets up the connections that were let in.
+/// Sets up accepted connections.
 private final class ConnectionSetUp: ChannelInboundHandler {
     typealias InboundIn = SimulatedChannel
 

@@ -2,23 +2,23 @@ internal import Dispatch
 internal import LifelineCore
 internal import NIOCore
 
-/// The event loop of a process of a world: its tasks are events of the simulation.
+/// The event loop of a process in a world. Its tasks are events of the simulation.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class SimulatedLoop: EventLoop, @unchecked Sendable {
-    /// Gone with its world: what is still asked of the loop then is dropped.
+    /// Nil once the world has ended. The loop then drops new work.
     private weak var process: WorldProcess?
     private let simulation: Simulation
-    /// Whether one of its tasks runs now. The tasks of programs run on the same thread, and beside the loop.
+    /// Whether one of its tasks runs now. Tasks of programs run on the same thread, but not on the loop.
     private var isRunning = false
     private var tasks: [UInt64: LoopTask] = [:]
     private var lastID: UInt64 = 0
-    /// Its world has ended, and time does not go on.
+    /// Its world has ended, and its time stands still.
     private var isOver = false
 
     private struct LoopTask {
         let run: () -> Void
-        /// Called in place of `run` where the loop ends first; nil: it runs all the same.
+        /// Called instead of `run` if the loop ends first; if nil, `run` is called nevertheless.
         var cancel: (() -> Void)?
     }
 
@@ -31,7 +31,7 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
 
     var now: NIODeadline { .uptimeNanoseconds(UInt64(max(0, simulation.now.nanoseconds))) }
 
-    /// Runs `body` as a task of the loop: now, or behind the one that runs.
+    /// Runs `body` as a task of the loop: now, or after the running one.
     func run(_ body: @escaping () -> Void) {
         if isRunning {
             schedule(at: nil, LoopTask(run: body))
@@ -42,7 +42,7 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
         isRunning = false
     }
 
-    /// Runs `body` as soon as what was asked for before has run.
+    /// Runs `body` after all earlier tasks.
     func runSoon(_ body: @escaping () -> Void) { schedule(at: nil, LoopTask(run: body)) }
 
     @discardableResult
@@ -83,12 +83,12 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
         scheduleTask(deadline: now + delay, task)
     }
 
-    /// It ends with its world.
+    /// The loop ends with its world.
     func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
         execute { callback(EventLoopError.unsupportedOperation) }
     }
 
-    /// Runs what there is, and calls off what waits for a time: the world has ended.
+    /// The world has ended: runs the pending tasks, and cancels the scheduled ones.
     func end() {
         isOver = true
         while let id = tasks.keys.min(), let task = tasks.removeValue(forKey: id) { run(task.cancel ?? task.run) }

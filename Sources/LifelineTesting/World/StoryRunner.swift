@@ -4,7 +4,7 @@ internal import LifelineCore
 /// Plays stories, each on a thread of its own.
 package struct StoryRunner: Sendable {
     private let limits: SimulationLimits
-    /// Where the pages of stories that fail are written.
+    /// The folder for the pages of failed stories.
     var pages = StoryPage.folder()
     private let story: @Sendable (World) async throws -> Void
 
@@ -15,7 +15,7 @@ package struct StoryRunner: Sendable {
         (self.limits, self.story) = (limits, story)
     }
 
-    /// How a story went.
+    /// The result of a story.
     package struct Played: Sendable {
         package let failure: WorldFailure?
         let faults: [Fault]
@@ -25,7 +25,7 @@ package struct StoryRunner: Sendable {
         package var trace: [String] { notes.map(\.line) }
     }
 
-    /// - Parameter faults: the numbers of those that happen; nil: all.
+    /// - Parameter faults: the numbers of the faults that happen; nil for all.
     package func play(_ seed: UInt64, _ faults: Set<Int>?, isTracing: Bool) async -> Played {
         let world = World(seed: seed, limits: limits, keptFaults: faults, isTracing: isTracing)
         world.begin(story)
@@ -63,7 +63,7 @@ package struct StoryRunner: Sendable {
         )
     }
 
-    /// Looks for a shorter story that fails, and says what there is to know.
+    /// Searches for a shorter story that fails, and reports it.
     package func report(_ failure: WorldFailure, _ seed: UInt64, _ faults: Set<Int>?, name: String) async
         -> SimulationFailure
     {
@@ -87,7 +87,7 @@ package struct StoryRunner: Sendable {
         lines += needed.map { "  \($0)" }
         let variable = numbers.map { " LIFELINE_FAULTS=\($0.isEmpty ? "none" : $0)" } ?? ""
         let isPlainWord = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-        // In quotes where a shell would not take it for one word, such as a name of several words.
+        // In quotes if a shell would not read the name as one word.
         let filter = isPlainWord ? name : "'\(name.replacing("'", with: #"'\''"#))'"
         let command = "LIFELINE_SEED=\(seed)\(variable) swift test --filter \(filter)"
         lines.append("To play it again: \(command)")
@@ -119,7 +119,7 @@ package struct StoryRunner: Sendable {
             lines.append("No page shows it, for it could not be written to \(pages.path): \(error)")
         }
         lines.append("What happened last:")
-        // Bytes that pass would leave no room for what they bring about.
+        // Reads and writes would crowd out their consequences.
         lines += shortest.notes.filter { !$0.isTransfer }.suffix(30).map { "  \($0.line.escaped())" }
         return SimulationFailure(
             seed: seed,
@@ -131,8 +131,7 @@ package struct StoryRunner: Sendable {
         )
     }
 
-    /// Takes faults away, half of them, a quarter and so on down to one at a time, while the story fails in the same
-    /// way.
+    /// Removes faults while the story fails in the same way: half of them, a quarter, and so on, down to one at a time.
     private func fewestFaults(_ seed: UInt64, _ played: Played) async -> Set<Int> {
         var kept = played.faults.map(\.number)
         var attempts = 0

@@ -3,26 +3,26 @@ internal import LifelineCore
 internal import NIOCore
 internal import Synchronization
 
-/// Machines, programs on them and a network between them, on a clock of their own: a whole system inside a test, of
-/// which everything follows from a seed.
+/// A whole system inside a test: machines, programs on them and a network between them, on a clock of their own.
+/// Everything in it follows from a seed.
 ///
-/// The programs are real ones: `Client`, `withServer`, `SessionClient`, `withSessionServer`, a `Fleet` and all that
-/// uses them run as they are, with their tasks, actors and sleeps. Clocks, dates and random numbers of Swift and of C
-/// are the world's, too. A task that sleeps for an hour costs nothing.
+/// The programs are real: `Client`, `withServer`, `SessionClient`, `withSessionServer`, a `Fleet` and the code that
+/// uses them run unchanged, with their tasks, actors and sleeps. The clocks, dates and random numbers of Swift and C
+/// come from the world as well. A task that sleeps for an hour costs nothing.
 ///
-/// The world has no real sockets, files and databases, threads, `DispatchQueue`, main actor, and `Task.sleep` with a
-/// tolerance. A task that comes back from one of these makes the story fail, for its seed would not give the same story
-/// again. Programs of several hosts should not share an actor: where one of them is killed, others may
-/// wait for it for ever. Values behind a lock may be shared.
+/// These are outside the world: real sockets, files, databases, threads, `DispatchQueue`, the main actor, and
+/// `Task.sleep` with a tolerance. A task that returns from one of them makes the story fail, because its seed would not
+/// give the same story again. Programs on different hosts should not share an actor: if one of them is killed, the
+/// others may wait for it for ever. Values behind a lock may be shared.
 ///
-/// It belongs to its thread, on which all of its programs run, a step at a time. The compiler does not see that: hence
-/// `@unchecked`. Use it and its hosts nowhere else.
+/// A world belongs to one thread, on which all its programs run, one step at a time. The compiler cannot check that,
+/// hence `@unchecked`. Use the world and its hosts only there.
 public final class World: @unchecked Sendable {
-    /// The number from which everything follows.
+    /// The number that determines the whole story.
     public let seed: UInt64
-    /// The machines, in the order in which they were added.
+    /// The machines, in the order of their addition.
     public private(set) var hosts: [WorldHost] = []
-    /// The faults of hosts and connections. Default: none. Setting it ends those of before.
+    /// The faults of hosts and connections. Default: none. Setting them replaces the earlier ones.
     public var faults = Faults() { didSet { plan.begin(faults, in: self) } }
 
     let simulation: Simulation
@@ -31,16 +31,16 @@ public final class World: @unchecked Sendable {
     private let limits: SimulationLimits
     private let clock = WorldClock()
     private var conditions: [(text: String, holds: () -> Bool)] = []
-    /// The process that runs now; nil: none, or the story itself.
+    /// The process that runs now; nil if none or the story itself runs.
     private(set) var current: WorldProcess?
     private(set) var outcome: Result<Void, WorldFailure>?
     private var closedPorts: [ObjectIdentifier: ClosedPort] = [:]
     private var streamCount = 0
     private var aliases: [String: [WorldHost]] = [:]
-    /// Jobs that other threads have enqueued.
+    /// Jobs that other threads enqueued.
     private let outside = Mutex<(jobs: [(UnownedJob, WorldExecutor)], isOver: Bool)>(([], false))
 
-    /// - Parameter keptFaults: the numbers of those that happen; nil: all.
+    /// - Parameter keptFaults: the numbers of the faults that happen; nil for all.
     init(seed: UInt64, limits: SimulationLimits, keptFaults: Set<Int>?, isTracing: Bool) {
         self.seed = seed
         self.limits = limits
@@ -52,10 +52,10 @@ public final class World: @unchecked Sendable {
 
     // MARK: For stories
 
-    /// How much time has passed.
+    /// The simulated time since the beginning.
     public var now: Duration { simulation.now - MonotonicTime(nanoseconds: 0) }
 
-    /// The machine of a name, which others connect to. It is added where there is none yet.
+    /// Returns the machine of this name, to which others connect. Adds it if it does not exist yet.
     public func host(_ name: String) -> WorldHost {
         if let host = hosts.first(where: { $0.name == name }) { return host }
         let host = WorldHost(name, in: self)
@@ -64,8 +64,8 @@ public final class World: @unchecked Sendable {
         return host
     }
 
-    /// Gives several hosts one name more, as a load balancer does. A client that connects to it comes to one of them,
-    /// at random.
+    /// Gives several hosts a common name, as a load balancer does. A client that connects to the name reaches a random
+    /// one of them.
     public func alias(_ name: String, of hosts: [WorldHost]) { aliases[name] = hosts }
 
     /// Adds a line to the trace.
@@ -73,14 +73,14 @@ public final class World: @unchecked Sendable {
         simulation.note(.text(text), at: current.map { .host($0.host.name) } ?? .story)
     }
 
-    /// Adds a condition that must hold after each step, from now on.
+    /// Adds a condition that must hold after each further step.
     ///
     /// - Parameter text: says what was expected, for the failure's message.
     public func always(_ text: String, _ condition: @escaping () -> Bool) {
         conditions.append((text, condition))
     }
 
-    /// Waits until a condition holds: it is looked at every 10 ms.
+    /// Waits until a condition holds. It is checked every 10 ms.
     ///
     /// - Throws: `WorldFailure` when it does not hold in time; `CancellationError`.
     public func until(
@@ -95,12 +95,12 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// Throws where something does not hold.
+    /// Throws if a condition does not hold.
     public func expect(_ condition: Bool, _ text: @autoclosure () -> String) throws {
         if !condition { throw WorldFailure(text()) }
     }
 
-    /// Ends the story: it has failed.
+    /// Ends the story as failed.
     public func fail(_ text: String) { fail(text, .expectation) }
 
     private func fail(_ text: String, _ kind: WorldFailure.Kind) { end(.failure(WorldFailure(text, kind))) }
@@ -117,7 +117,7 @@ public final class World: @unchecked Sendable {
         simulation.note(.storyEnded(failure: failure?.description), at: .story)
     }
 
-    /// Has the story's task wait to be run, by `run()` on the world's thread.
+    /// Prepares the story's task, which `run()` then runs on the world's thread.
     func begin(_ body: @escaping @Sendable (World) async throws -> Void) {
         let executor = WorldExecutor(world: self, process: nil)
         Task(executorPreference: executor) {
@@ -133,7 +133,7 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// Runs the world on this thread until the story has ended, and then what is left until its programs have.
+    /// Runs the world on this thread until the story has ended, and then until its programs have ended.
     func run() -> Result<Void, WorldFailure> {
         clock.enter(self)
         fetchOutsideJobs()
@@ -150,8 +150,8 @@ public final class World: @unchecked Sendable {
         return result
     }
 
-    /// Programs end as their tasks are cancelled; those that do not are left where they stand. Tasks that programs
-    /// have begun beside them have a second more.
+    /// Cancels the programs' tasks. Programs that do not end are abandoned. Unstructured tasks of programs get a second
+    /// more.
     private func wait(untilEnd deadline: MonotonicTime) {
         for host in hosts { host.finish() }
         var steps = 0
@@ -174,7 +174,7 @@ public final class World: @unchecked Sendable {
             )
         }
         guard let next = simulation.nextEventTime else {
-            // A moment of real time, for what may be about to come from outside.
+            // A moment of real time, in which jobs from other threads may arrive.
             for _ in 0..<100 where outside.withLock({ $0.jobs.isEmpty }) { usleep(1_000) }
             if outside.withLock({ !$0.jobs.isEmpty }) { return }
             return fail("Everything waits, and nothing will happen any more.", .stuck)
@@ -208,10 +208,10 @@ public final class World: @unchecked Sendable {
     /// Moves the date, and no other clock.
     func moveDate(by step: Duration) { clock.moveDate(by: step) }
 
-    /// Has a job run soon. When, up to 20 µs, follows from the seed: so tasks run in any order, and what a program
-    /// does takes time.
+    /// Schedules a job after a delay of up to 20 µs, which follows from the seed. So tasks run in any order, and the
+    /// work of programs takes time.
     ///
-    /// - Parameter executor: nil: it has none, and belongs to the process that runs now.
+    /// - Parameter executor: nil for a job without an executor, which belongs to the running process.
     func schedule(_ job: UnownedJob, on executor: WorldExecutor?) {
         let delay = simulation.random.duration(upTo: .microseconds(20))
         schedule(at: simulation.now + delay, as: executor == nil ? current : executor?.process) {
@@ -232,7 +232,7 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// Another thread has enqueued a job.
+    /// Keeps a job that another thread enqueues.
     func enqueueFromOutside(_ job: UnownedJob, on executor: WorldExecutor) {
         outside.withLock { if !$0.isOver { $0.jobs.append((job, executor)) } }
     }
@@ -248,16 +248,16 @@ public final class World: @unchecked Sendable {
 
     // MARK: Network
 
-    /// 10.0.0.1 is the first host's.
+    /// The first host has 10.0.0.1.
     func address(of machine: SimulatedHost, port: Int) -> SocketAddress? {
         guard let index = network.hosts.firstIndex(where: { $0 === machine }) else { return nil }
         return try? SocketAddress(ipAddress: "10.0.\((index + 1) / 256).\((index + 1) % 256)", port: port)
     }
 
-    /// A host of several that have this name together.
+    /// One of the hosts that share this name.
     func alias(_ name: String) -> WorldHost? { aliases[name]?.randomElement(using: &simulation.random) }
 
-    /// Answers on the ports of a host on which nothing listens.
+    /// Answers connection attempts to a host that no program of the world listens on.
     func closedPort(of host: WorldHost) -> any SimulatedListener {
         let id = ObjectIdentifier(host)
         let port = closedPorts[id] ?? ClosedPort(host.machine)
@@ -274,7 +274,7 @@ public final class World: @unchecked Sendable {
     }
 }
 
-/// Why a story has failed.
+/// The reason for a story's failure.
 public struct WorldFailure: Error, Hashable, CustomStringConvertible {
     enum Kind { case expectation, stuck, tooLong, outside }
 
@@ -296,14 +296,14 @@ public struct WorldFailure: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// How long stories may take.
+/// Limits on the time of stories.
 public struct SimulationLimits: Sendable, Hashable {
     /// The most simulated time until a story ends. Default: 10 minutes. Programs that are to finish among many faults
     /// may need more.
     public var time = Duration.seconds(600)
-    /// How long programs have to end when the story has: they are cancelled then. Default: 60 s.
+    /// The simulated time that programs have to end, once they were cancelled at the end of the story. Default: 60 s.
     public var endTime = Duration.seconds(60)
-    /// The same in steps of the simulation. Default: 100,000.
+    /// The steps of the simulation that programs have to end. Default: 100,000.
     public var endSteps = 100_000
 
     /// Makes limits with the default values.

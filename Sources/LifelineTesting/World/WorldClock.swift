@@ -1,7 +1,7 @@
 internal import CLifelineTesting
 internal import LifelineCore
 
-/// Tells the C library and Swift's runtime of the world that this thread runs.
+/// Connects the C library and Swift's runtime to the world that this thread runs.
 struct WorldClock {
     private let world: UnsafeMutablePointer<lifeline_world>
 
@@ -23,7 +23,7 @@ struct WorldClock {
     /// would play different stories.
     static func run(_ job: UnownedJob) { lifeline_run_job(unsafeBitCast(job, to: UnsafeMutableRawPointer.self)) }
 
-    /// On the thread that is to run the world.
+    /// Call it on the thread that will run the world.
     func enter(_ owner: World) {
         world.pointee = lifeline_world(
             context: Unmanaged.passUnretained(owner).toOpaque(),
@@ -59,7 +59,7 @@ struct WorldClock {
     /// Moves the date, and no other clock.
     func moveDate(by step: Duration) { world.pointee.start_date += step.saturatedNanoseconds }
 
-    /// The thread runs no world any more. Nothing follows.
+    /// The thread runs no world any more. The clock is not used again.
     func leave() {
         lifeline_set_world(nil)
         world.deallocate()

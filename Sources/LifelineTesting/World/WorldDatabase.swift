@@ -2,37 +2,36 @@ public import Lifeline
 internal import LifelineCore
 internal import LifelineMessages
 
-/// A database on the disk of a host: what was committed to it is there after the process was killed. One that was being
-/// committed then is there as a whole, or not at all.
+/// A database on the disk of a host. Committed transactions survive a kill of the process. A transaction that was being
+/// committed is there as a whole, or not at all.
 ///
-/// It stands for the database of a program, and holds any value. It is a store of sessions as well
-/// (`SessionServerConfiguration.store`, `SessionClientConfiguration.store`), for durable messages, and can mark one as
-/// processed in a transaction of the program's own.
+/// It replaces the database of a program, and holds any value. It is also a store of sessions for durable messages
+/// (`SessionServerConfiguration.store`, `SessionClientConfiguration.store`), and can mark a message as processed in a
+/// transaction of the program.
 ///
 /// With the disk faults of `Faults`, a commit takes long or throws `StoreError`. After `full`, nothing has changed.
-/// After
-/// `failed`, the change may have happened or not, as when the connection to a real database is lost. A correct program
-/// looks it up, or makes only changes that are safe to repeat.
+/// After `failed`, the change may have happened or not, as when the connection to a real database is lost. A correct
+/// program looks it up, or makes only changes that are safe to repeat.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Sendable {
     private let host: WorldHost
     private let sessions: SimulatedSessionStore
-    /// The content as it was committed last.
+    /// The content after the last commit.
     public private(set) var content: Content
-    /// How many transactions were committed.
+    /// The number of committed transactions.
     public private(set) var transactionCount = 0
-    /// How long a commit takes at most. Default: 5 ms.
+    /// The longest time of a commit. Default: 5 ms.
     public var longestCommit = Duration.milliseconds(5)
-    /// Makes the change that is being committed.
+    /// Makes the change of the running commit.
     private var commit: (() -> Void)?
-    /// Transactions that wait for their turn.
+    /// Transactions that wait for the running one.
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private var isBusy = false
-    /// Work for sessions, by the order in which it was asked for.
+    /// Work for sessions, in the order of the requests.
     private var storeWork: [Int: CheckedContinuation<Result<[SessionStoreGroup], StoreError>, Never>] = [:]
     private var storeWorkCount = 0
-    /// Counts kills: what a killed process does with it when its tasks are ended counts no more.
+    /// Counts kills. Transactions of a killed process, whose tasks still end, have no effect.
     private var generation = 0
 
     init(_ content: Content, on host: WorldHost) {
@@ -45,12 +44,12 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         }
     }
 
-    /// Changes the content, after the transactions that were begun before. Returns when the change is on the disk.
+    /// Changes the content, after all earlier transactions. Returns when the change is on the disk.
     ///
     /// - Parameters:
-    ///   - message: is marked as processed with the change: `SessionContext.durableMessage`. The handler of a call
-    ///     returns the reply from the transaction, and then from itself.
-    ///   - body: nothing is changed where it throws.
+    ///   - message: the message to mark as processed, `SessionContext.durableMessage`. The handler of a call returns
+    ///     the reply from the transaction, and then returns it itself.
+    ///   - body: changes the content; nothing changes if it throws.
     /// - Throws: what `body` throws; `StoreError` when the disk fails; `SessionError` when the reply cannot be encoded;
     ///   `CancellationError` when the task was cancelled before.
     public func transaction<Value: Sendable>(
@@ -97,7 +96,7 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
         return host.simulation.random.duration(upTo: host.disk.longestCommit(longestCommit, at: now))
     }
 
-    /// Waits, whether or not the task is cancelled: a disk does not stop.
+    /// Waits, whether or not the task is cancelled, because a disk does not stop.
     private func wait(_ time: Duration) async {
         // Unsafe, because the end of a story drops what it still waits for.
         await withUnsafeContinuation { continuation in
@@ -129,7 +128,7 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
     }
 }
 
-/// A disk, which is told that the process of its host was killed.
+/// A disk that learns of kills of its host's process.
 protocol WorldDisk: AnyObject {
     func processWasKilled()
 }
@@ -165,7 +164,7 @@ extension WorldDatabase: SessionStore {
         sessions.content(for: peer)
     }
 
-    /// `byteCount` is what Lifeline asks for, always the same.
+    /// Lifeline always passes the same `byteCount`.
     public func groups(
         for peer: SessionStoreID?,
         from number: UInt64,

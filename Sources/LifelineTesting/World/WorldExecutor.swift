@@ -1,9 +1,10 @@
-/// Runs the tasks of a process, or those of the story itself, as events of the simulation.
+/// Runs the tasks of a process, or of the story itself, as events of the simulation.
 ///
-/// Unchecked: other threads may `enqueue`, which leaves jobs to be fetched. Only the world's thread uses the rest.
+/// Unchecked: other threads may call `enqueue`, which keeps jobs for the world's thread. Only that thread uses the
+/// rest.
 final class WorldExecutor: TaskExecutor, @unchecked Sendable {
     private weak var world: World?
-    /// Nil: the story's.
+    /// Nil for the story.
     let process: WorldProcess?
 
     init(world: World?, process: WorldProcess?) { (self.world, self.process) = (world, process) }

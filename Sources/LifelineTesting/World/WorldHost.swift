@@ -2,23 +2,23 @@ internal import Lifeline
 internal import LifelineCore
 internal import NIOCore
 
-/// A machine of a world: programs run on it, and reach those of other hosts by `tcp://NAME:PORT`.
+/// A machine of a world. Its programs reach those of other hosts by `tcp://NAME:PORT`.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 public final class WorldHost: @unchecked Sendable {
     /// Its name, which other hosts connect to.
     public let name: String
     /// Its link to the network, and its sleep.
     public let machine: SimulatedHost
     private(set) weak var world: World?
-    /// The last one is the one that runs.
+    /// Only the last one runs.
     private(set) var processes: [WorldProcess] = []
     private var disks: [any WorldDisk] = []
     /// Listens on all ports.
     private(set) var simulatedServer: SimulatedServer?
     /// The disk of all its databases.
     var disk = DiskCondition()
-    /// The program that is started again after the process was killed.
+    /// The program to restart after a kill.
     private var service: (@Sendable () async throws -> Void)?
 
     init(_ name: String, in world: World) {
@@ -30,9 +30,9 @@ public final class WorldHost: @unchecked Sendable {
     var simulation: Simulation { machine.simulation }
     var process: WorldProcess { processes[processes.count - 1] }
 
-    /// Runs a program on the host: everything of Lifeline that it makes uses the world's network. It begins soon after.
+    /// Runs a program on the host, a moment later. Its clients and servers of Lifeline use the world's network.
     ///
-    /// - Returns: the running program. Where it throws and nobody waits for its value, the world fails.
+    /// - Returns: the running program. If it throws and no task waits for its value, the world fails.
     @discardableResult
     public func run<Value: Sendable>(
         _ program: @escaping @Sendable () async throws -> Value
@@ -42,23 +42,24 @@ public final class WorldHost: @unchecked Sendable {
         return running
     }
 
-    /// Runs a program that faults may kill, and that is started again then, as a service manager would.
+    /// Runs a program that faults may kill. It is then started again, as a service manager would do.
     public func serve(_ program: @escaping @Sendable () async throws -> Void) {
         service = program
         run(program)
     }
 
-    /// Makes a database on the host's disk, once for all of its processes: it outlives their kills.
+    /// Makes a database on the host's disk. Make it once: all processes of the host use it, and it survives their
+    /// kills.
     public func database<Content: Sendable>(_ content: Content) -> WorldDatabase<Content> {
         let database = WorldDatabase(content, on: self)
         disks.append(database)
         return database
     }
 
-    /// Kills the process with all its programs, as SIGKILL does: nothing of it runs any more, and the kernel closes its
+    /// Kills the process with all its programs, as SIGKILL does: they stop at once, and the kernel closes their
     /// connections.
     ///
-    /// - Parameter restartDelay: when what `serve` was given is started again; nil: it is not.
+    /// - Parameter restartDelay: the time until the program of `serve` is started again; nil for never.
     public func kill(restartingAfter restartDelay: Duration? = nil) {
         machine.note(.killed)
         process.kill()
@@ -66,7 +67,7 @@ public final class WorldHost: @unchecked Sendable {
         processes.append(WorldProcess(on: self))
         guard let restartDelay else { return }
         process.schedule(at: simulation.now + restartDelay) {
-            // None where the story has ended meanwhile.
+            // There is none if the story has ended meanwhile.
             guard let service = self.service else { return }
             self.machine.note(.started)
             self.run(service)
@@ -92,7 +93,7 @@ public final class WorldHost: @unchecked Sendable {
         process.connections.first { $0.connection === stream && $0.side == .client }?.status
     }
 
-    /// Whether there is something to be started again after a kill.
+    /// Whether a program starts again after a kill.
     var isService: Bool { service != nil }
 
     var hasDatabase: Bool { !disks.isEmpty }
@@ -104,7 +105,7 @@ public final class WorldHost: @unchecked Sendable {
         return failure
     }
 
-    /// The story has ended: its programs are to end as well.
+    /// The story has ended, so the programs must end.
     func finish() {
         service = nil
         for process in processes { process.finish() }
@@ -118,7 +119,7 @@ public final class WorldHost: @unchecked Sendable {
         machine.removeObservers()
     }
 
-    /// The host of a name, as seen from here.
+    /// The host of this name, seen from this one.
     func find(_ name: String) -> WorldHost? {
         switch name {
         case "127.0.0.1", "localhost", "0.0.0.0", "::", "::1": self

@@ -2,21 +2,21 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTransport
 
-/// A process of a host of a world: what runs there until it is killed.
+/// A process on a host of a world, until it is killed.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class WorldProcess: @unchecked Sendable {
     let host: WorldHost
-    /// It was killed: what it has yet to do waits until the story has ended, so that its tasks can end then.
+    /// Whether it was killed. Its remaining work waits for the end of the story, so that its tasks can end then.
     private(set) var isKilled = false
     private var isFrozen = false
     private var frozen: [() -> Void] = []
     private var madeLoop: SimulatedLoop?
     private var transport: NIOTransport?
-    /// In the order in which they have begun.
+    /// In the order of their start.
     private var programs: [any AnyProgram] = []
     private var listeners: [Int: SimulatedListeningChannel] = [:]
-    /// In the order in which they were made: that of a dictionary would follow from addresses, and differ each time.
+    /// In the order of their creation. The order of a dictionary would depend on addresses, and differ each time.
     private var channels: [SimulatedChannel] = []
     private var newsTime = MonotonicTime(nanoseconds: 0)
     /// Ephemeral ports begin at 49,152 (RFC 6335).
@@ -60,7 +60,7 @@ final class WorldProcess: @unchecked Sendable {
 
     // MARK: Its end
 
-    /// Nothing of it runs any more, and the kernel closes what it had open.
+    /// Stops everything in it at once. The kernel closes its sockets.
     func kill() {
         (isKilled, isFrozen) = (true, true)
         for listener in listeners.values { listener.abandon() }
@@ -68,7 +68,7 @@ final class WorldProcess: @unchecked Sendable {
         for program in programs { program.kill() }
     }
 
-    /// The story has ended: its programs are to end as well.
+    /// The story has ended, so the programs must end.
     func finish() {
         isFrozen = false
         let waiting = frozen
@@ -94,13 +94,13 @@ final class WorldProcess: @unchecked Sendable {
 
     // MARK: Running
 
-    /// Runs `body` in its name at a time, unless it is killed before; later where the host sleeps.
+    /// Runs `body` for the process at a time, unless it is killed before; later if the host sleeps.
     @discardableResult
     func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) -> Simulation.EventID {
         host.simulation.schedule(at: time) { self.perform(body) }
     }
 
-    /// Runs `body` in its name now, or when the host wakes up.
+    /// Runs `body` for the process now, or when the host wakes up.
     func perform(_ body: @escaping () -> Void) {
         host.machine.whenAwake { [self] in
             if isFrozen { return frozen.append(body) }
@@ -108,7 +108,7 @@ final class WorldProcess: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` after a while, behind what was given here before.
+    /// Runs `body` after a while, and after earlier calls.
     func receiveNews(after delay: Duration, _ body: @escaping () -> Void) {
         newsTime = max(host.simulation.now + delay, newsTime)
         schedule(at: newsTime, body)
@@ -116,7 +116,7 @@ final class WorldProcess: @unchecked Sendable {
 
     // MARK: Network
 
-    /// The connections that were not closed, in the order in which they were made.
+    /// The open connections, in the order of their creation.
     var connections: [SimulatedChannel] { channels }
 
     func add(_ channel: SimulatedChannel) { channels.append(channel) }
@@ -125,7 +125,7 @@ final class WorldProcess: @unchecked Sendable {
 
     func listener(on port: Int) -> SimulatedListeningChannel? { isKilled ? nil : listeners[port] }
 
-    /// - Parameter listener: nil: it listens no more.
+    /// - Parameter listener: nil to stop listening.
     func setListener(_ listener: SimulatedListeningChannel?, on port: Int) { listeners[port] = listener }
 
     func makePort() -> Int {
@@ -134,7 +134,7 @@ final class WorldProcess: @unchecked Sendable {
     }
 }
 
-/// The network, as a client on a host of a world knows it.
+/// The network status, as a client on a host of a world sees it.
 private struct HostNetwork: ClientNetwork {
     let process: WorldProcess
 
