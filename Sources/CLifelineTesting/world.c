@@ -19,7 +19,7 @@ enum { nanoseconds_per_second = 1000000000 };
 
 static _Thread_local const struct lifeline_world *world;
 
-/// The functions that those of this file take the place of.
+/// The functions that this file replaces.
 enum { DISPATCH_AFTER_F, CLOCK_GETTIME, GETTIMEOFDAY, SYSCALL, OPEN, REPLACED_COUNT };
 
 static void *replaced_functions[REPLACED_COUNT];
@@ -35,12 +35,12 @@ static void *replaced(int function) {
     return found;
 }
 
-// Before a signal's handler or a child process asks for one, where dlsym must not be called.
+// Resolved early, because a signal handler or a child process must not call dlsym.
 __attribute__((constructor)) static void find_replaced_functions(void) {
     for (int function = 0; function < REPLACED_COUNT; function++) replaced(function);
 }
 
-// MARK: Tasks. The hooks are those of libswift_Concurrency; a null one, which they are before, means the default.
+// MARK: Tasks. The hooks belong to libswift_Concurrency. They are null at first, which means the default.
 
 struct job;
 
@@ -57,7 +57,7 @@ typedef SWIFT_CALL void (*enqueue_hook)(struct job *, enqueue_function);
 
 extern enqueue_hook swift_task_enqueueGlobal_hook;
 
-/// That of another library, which was there before; null mostly.
+/// An earlier hook of another library; mostly null.
 static enqueue_hook earlier_hook;
 
 static SWIFT_CALL void enqueue_global(struct job *job, enqueue_function original) {
@@ -96,7 +96,8 @@ void dispatch_after_f(uint64_t when, void *queue, void *argument, void (*functio
         return;
     }
     if (when == ~UINT64_C(0)) return;  // DISPATCH_TIME_FOREVER
-    // Its times (dispatch/time.h): the clock stands in the two highest bits. All clocks of a world run alike.
+    // Times of libdispatch (dispatch/time.h) have the clock in the two highest bits. All clocks of a world are the
+    // same.
     const uint64_t highest = UINT64_C(1) << 63;
     int64_t time;
     if (!(when & highest)) {
@@ -166,7 +167,7 @@ int getentropy(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
 }
 
-// Swift's SystemRandomNumberGenerator and BoringSSL call the kernel in this way.
+// Swift's SystemRandomNumberGenerator and BoringSSL call the kernel this way.
 long syscall(long number, ...) {
     long a[6];
     va_list arguments;
@@ -201,16 +202,16 @@ int open(const char *path, int flags, ...) {
 
 // MARK: Hashing
 
-// Of libswiftCore, as Swift/Hashing.cpp has it. What the order of a set or a dictionary follows from: random numbers,
-// and where it is in memory, unless `is_deterministic` is set.
+// From libswiftCore (Hashing.cpp). The order of a set or dictionary depends on these random numbers, and on its address
+// unless `is_deterministic` is set.
 extern struct {
     uint64_t seed0;
     uint64_t seed1;
     bool is_deterministic;
 } _swift_stdlib_Hashing_parameters;
 
-// Before the first set is made, as SWIFT_DETERMINISTIC_HASHING in the environment does: else the same seed would not
-// give the same story twice.
+// Set before the first set is made, as the environment variable SWIFT_DETERMINISTIC_HASHING does. Otherwise the same
+// seed would not give the same story twice.
 __attribute__((constructor)) static void hash_deterministically(void) {
     _swift_stdlib_Hashing_parameters.seed0 = 0;
     _swift_stdlib_Hashing_parameters.seed1 = 0;

@@ -1,12 +1,11 @@
 package import LifelineCore
 
-/// A clock that jumps from event to event, and everything that waits for a time on it.
+/// A clock that jumps from event to event, and the queue of these events.
 ///
-/// Time passes only while the simulation runs, and then as fast as its events can be worked off: an hour of outages
-/// takes milliseconds. Everything that happens follows from the seed: the same program with the same seed gives the
-/// same trace, byte for byte.
+/// Time passes only while the simulation runs, as fast as it can run its events: an hour of outages takes milliseconds.
+/// Everything follows from the seed: the same program with the same seed gives the same trace, byte for byte.
 ///
-/// It belongs to one task or thread, as does everything that is part of it.
+/// A simulation and its parts belong to one task or thread.
 package final class Simulation {
     /// The number from which all randomness follows.
     package let seed: UInt64
@@ -14,11 +13,11 @@ package final class Simulation {
     package private(set) var now = MonotonicTime(nanoseconds: 0)
     /// The source of all randomness. Taking numbers from it changes the rest of the simulation.
     package var random: SimulationRandom
-    /// Whether lines are added to the trace. Default: true. Without them, a simulation takes about half the time.
+    /// Whether to record the trace. Default: true. Without it, a simulation takes about half the time.
     package var isTracing = true
-    /// The events until now, a line each, beginning with the time.
+    /// The events until now, one line each, which begins with the time.
     package var trace: [String] { notes.map(\.line) }
-    /// The same, as it was noted.
+    /// The events until now.
     private(set) var notes: [Note] = []
 
     private struct Event {
@@ -26,8 +25,8 @@ package final class Simulation {
         let body: () -> Void
     }
 
-    /// The next one last. Few events are pending at a time, so that a sorted array is the fastest queue, and forgets
-    /// what is cancelled.
+    /// The next event is the last element. Few events are pending at a time, so a sorted array is the fastest queue,
+    /// and keeps no cancelled events.
     private var events: [Event] = []
     private var lastNumber: UInt64 = 0
 
@@ -37,11 +36,11 @@ package final class Simulation {
         random = SimulationRandom(seed: seed)
     }
 
-    /// The name of an event that is to happen.
+    /// The identity of a scheduled event.
     package struct EventID: Hashable, Sendable {
         /// When it happens.
         package let time: MonotonicTime
-        /// Events of one time happen in the order in which they were scheduled.
+        /// Events of the same time happen in the order of their scheduling.
         fileprivate let number: UInt64
 
         fileprivate func isBefore(_ other: EventID) -> Bool {
@@ -49,13 +48,13 @@ package final class Simulation {
         }
     }
 
-    /// How many events are to happen.
+    /// The number of scheduled events.
     package var pendingEventCount: Int { events.count }
 
-    /// When the next event happens; nil when none will.
+    /// The time of the next event, if any.
     package var nextEventTime: MonotonicTime? { events.last?.id.time }
 
-    /// Runs `body` at `time`; a time that is past counts as now.
+    /// Runs `body` at `time`, or now if that is past.
     @discardableResult
     package func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) -> EventID {
         lastNumber += 1
@@ -70,25 +69,25 @@ package final class Simulation {
         schedule(at: now + delay, body)
     }
 
-    /// Takes an event back; one that has happened is none of its business.
+    /// Cancels an event; does nothing if it has happened.
     package func cancel(_ id: EventID) {
         let place = place(of: id)
         if place < events.count, events[place].id == id { events.remove(at: place) }
     }
 
-    /// Takes everything back. Who has finished with a simulation calls this: events that are to happen keep what they
-    /// concern in memory, the simulation itself included.
+    /// Cancels all events. Call it at the end, because scheduled events keep what they use in memory, including the
+    /// simulation.
     package func cancelAllEvents() {
         events = []
     }
 
-    /// Whether an event is still to happen.
+    /// Whether an event has not happened yet.
     package func isPending(_ id: EventID) -> Bool {
         let place = place(of: id)
         return place < events.count && events[place].id == id
     }
 
-    /// Runs the next event. False when there is none.
+    /// Runs the next event. Returns false if there is none.
     @discardableResult
     package func runNextEvent() -> Bool {
         guard let event = events.popLast() else { return false }
@@ -97,13 +96,13 @@ package final class Simulation {
         return true
     }
 
-    /// Runs what happens up to `time`, that time included; then it is `time`.
+    /// Runs all events up to and including `time`, which is then the present time.
     package func run(until time: MonotonicTime) {
         while let next = nextEventTime, next <= time { runNextEvent() }
         now = max(now, time)
     }
 
-    /// Runs what happens within `duration`.
+    /// Runs all events within `duration`.
     package func run(for duration: Duration) {
         run(until: now + duration)
     }
@@ -118,7 +117,7 @@ package final class Simulation {
         if isTracing { notes.append(Note(time: now, place: place(), event: event())) }
     }
 
-    /// Where an event is, or would be.
+    /// The position of an event, or where it belongs.
     private func place(of id: EventID) -> Int {
         var low = 0
         var high = events.count

@@ -5,9 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Takes the place of what a program asks its process for: the time, randomness, and somewhere to run tasks. Only on
-// threads that run a simulated world. On all others everything is as it was, but that sets and dictionaries have the
-// same order in each process.
+// Replaces the sources of time and randomness of a process, and its executor of tasks, on threads that run a simulated
+// world. Other threads are not affected, except that sets and dictionaries have the same order in each process.
 //
 // It works by symbols of the C library and a hook of Swift's runtime, which an executable may replace. So it covers all
 // code of the process: clocks, dates and random numbers of Swift, `clock_gettime`, `gettimeofday` and `time`,
@@ -16,27 +15,27 @@
 
 /// A world that runs on one thread.
 struct lifeline_world {
-    /// Handed to the functions below.
+    /// Passed to the functions below.
     void *context;
-    /// Nanoseconds since the machines of the world were started.
+    /// Nanoseconds since the start of the world's machines.
     int64_t now;
     /// Nanoseconds from 1970 until then.
     int64_t start_date;
     /// Runs a task that has no executor of its own.
     void (*enqueue)(void *context, void *job);
-    /// Calls a function when a time has come.
+    /// Calls a function at a time.
     void (*call_at)(void *context, int64_t time, void (*function)(void *), void *argument);
     /// Fills memory with random bytes.
     void (*fill_with_random_bytes)(void *context, void *bytes, size_t count);
 };
 
-/// Has this thread run a world; with a null pointer, none any more.
+/// Lets this thread run a world; a null pointer ends that.
 void lifeline_set_world(const struct lifeline_world *world);
 
 /// Runs a job that was enqueued without an executor, as the global executor does.
 void lifeline_run_job(void *job);
 
-/// The `context` of the world that this thread runs; null where it runs none.
+/// The `context` of the world that this thread runs; null if it runs none.
 void *lifeline_world_context(void);
 
 #endif

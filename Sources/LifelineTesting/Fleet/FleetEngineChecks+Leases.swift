@@ -30,7 +30,7 @@ extension FleetEngineChecks {
         },
     ]
 
-    /// Both engines tell the same.
+    /// Both engines say the same.
     private static func expectLive(
         _ live: Set<String>,
         among nodes: [String],
@@ -44,7 +44,7 @@ extension FleetEngineChecks {
 }
 
 extension CheckedFleet {
-    /// Names of three nodes that nobody has used.
+    /// Names of three unused nodes.
     fileprivate func nodeNames() -> [String] {
         let base = "\(UInt64.random(in: .min ... .max))"
         return [base, "\(base)}:{", "\(base)\n\u{E9}"]

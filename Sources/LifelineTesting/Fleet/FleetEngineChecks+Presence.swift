@@ -9,13 +9,13 @@ extension FleetEngineChecks {
             let (group, node) = (fleet.group(), fleet.nodes[0].name)
             let (ada, bob, eve) = (GroupMember("ada", attributes: ["a": "1"]), GroupMember("bob"), GroupMember("eve"))
             try await fleet.expectMembers([], version: 0, of: group, at: node)
-            // A change of a version that is not there.
+            // A change to a version that does not exist.
             try await fleet.update(group, base: 4, version: 5, [ada], expecting: 0)
             try await fleet.update(group, version: 10, [ada, bob], expecting: 10)
             try await fleet.expectMembers([ada, bob], version: 10, of: group, at: node)
             try await fleet.update(group, base: 10, version: 11, [eve], absent: ["bob", "nobody"], expecting: 11)
             try await fleet.expectMembers([ada, eve], version: 11, of: group, at: node)
-            // It came before, or late.
+            // The news was early or late.
             try await fleet.update(group, base: 10, version: 11, [bob], expecting: 11)
             try await fleet.update(group, base: 10, version: 12, [bob], expecting: 11)
             try await fleet.update(group, version: 11, [bob], expecting: 11)
@@ -53,7 +53,7 @@ extension FleetEngineChecks {
             try await fleet.update(group, version: 1, [GroupMember("ada")], expecting: 1)
             let ada = GroupMember("ada", attributes: ["a": "1"])
             try await fleet.update(group, base: 1, version: 2, [ada], absent: ["bob"], expecting: 2)
-            // It was not taken.
+            // It was not accepted.
             try await fleet.update(group, base: 1, version: 3, [], absent: ["ada"], expecting: 2)
             let many = (1...1_000).map { GroupMember("member \($0)", attributes: ["text": "\($0)"]) }
             try await fleet.update(group, base: 2, version: 4, many, expecting: 4)
@@ -94,7 +94,7 @@ extension FleetEngineChecks {
             try await fleet.expectMembers([GroupMember("ada")], version: 1, of: group, at: nodes[0])
             let versions = try await fleet.engines[1].presenceVersions(of: [group], keeping: nodes[1], for: minute)
             try expect(versions == [[nodes[0]: 1]], "The versions are \(versions).")
-            // What has expired is no base.
+            // An expired version is no base.
             try await fleet.update(group, by: 1, base: 1, version: 2, [GroupMember("eve")], expecting: 0)
             try await fleet.update(group, by: 1, version: 1, [GroupMember("eve")], expecting: 1)
             try await fleet.expectMembers([GroupMember("eve")], version: 1, of: group, at: nodes[1])
@@ -134,7 +134,7 @@ extension CheckedFleet {
         )
     }
 
-    /// Both engines tell the same.
+    /// Both engines say the same.
     fileprivate func expectMembers(
         _ members: Set<GroupMember>,
         version: UInt64,
@@ -151,7 +151,7 @@ extension CheckedFleet {
         }
     }
 
-    /// Waits for up to 10 s until the second node is told of a version.
+    /// Waits for up to 10 s until the second node has news of a version.
     fileprivate func waitForChanges(of group: String, to version: UInt64) async throws {
         func isTold() -> Bool { changes.withLockedValue { $0[1][group]?.last?.version == version } }
         for _ in 0..<2_000 where !isTold() { try await Task.sleep(for: .milliseconds(5)) }

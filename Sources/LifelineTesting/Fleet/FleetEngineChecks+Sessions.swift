@@ -26,7 +26,7 @@ extension FleetEngineChecks {
             try await expectTake(.state([0, 13, 10, 255]), of: second, by: 1, fleet)
             for _ in 1...2 { try await expectConfirmation(.confirmed, second, by: 1, fleet) }
             try await expectTake(.owned(by: fleet.nodes[1].name), of: session.with(attempt: 3), by: 0, fleet)
-            // As is that it was left.
+            // The same holds for leaving.
             try await fleet.park([7], session, by: 0)
             try await expectTake(.owned(by: fleet.nodes[1].name), of: session.with(attempt: 3), by: 0, fleet)
         },
@@ -85,7 +85,7 @@ extension FleetEngineChecks {
         },
         FleetEngineCheck("a node is told something") { fleet in
             let texts = ["one", "two", "three"]
-            // A node that has just begun may not listen yet.
+            // A node that has just started may not listen yet.
             for _ in 0..<2_000 where !(try await fleet.engines[0].tell([], to: fleet.nodes[1].name)) {
                 try await Task.sleep(for: .milliseconds(5))
             }
@@ -122,7 +122,7 @@ extension FleetEngineChecks {
 }
 
 extension CheckedFleet {
-    /// A session that nobody has used.
+    /// An unused session.
     fileprivate func session(attempt: UInt64 = 1) -> FleetSession {
         FleetSession(id: "\(UInt64.random(in: .min ... .max))", proof: Array("proof\n".utf8), attempt: attempt)
     }

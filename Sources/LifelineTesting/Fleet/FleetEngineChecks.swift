@@ -1,13 +1,13 @@
 public import LifelineFleet
 internal import NIOConcurrencyHelpers
 
-/// Checks whether an engine keeps the rules of `FleetEngine`: for who writes one.
+/// Checks whether an engine keeps the rules of `FleetEngine`, for authors of engines.
 ///
 ///     @Test(arguments: FleetEngineChecks.all) func theEngineKeepsTheRules(_ check: FleetEngineCheck) async throws {
 ///         try await check.run { [MyEngine(url), MyEngine(url)] }
 ///     }
 ///
-/// Each check makes groups of its own, so that engines may share what has things in it already.
+/// Each check makes groups of its own, so engines may use a store that is not empty.
 public enum FleetEngineChecks {
     /// All checks.
     public static let all = groups + leases + presence + sessions
@@ -123,7 +123,7 @@ public enum FleetEngineChecks {
             let base = fleet.group()
             let names = [
                 "\(base){x}", "\(base) y", "\(base)\n\"*?[é", "\(base){", "\(base)}", "\(base):\u{0}",
-                // Three that look alike, or begin with an accent.
+                // Three names that look alike, or begin with an accent.
                 "\(base)\u{E9}", "\(base)e\u{301}", "\u{301}\(base){\u{301}%7B",
             ]
             for name in names { _ = try await fleet.engines[1].follow(name, fleet.nodes[1].name) }
@@ -142,7 +142,7 @@ public enum FleetEngineChecks {
     ]
 }
 
-/// One rule, and how it is checked.
+/// A rule and its check.
 public struct FleetEngineCheck: Sendable, CustomStringConvertible {
     /// The rule.
     public let description: String
@@ -152,9 +152,9 @@ public struct FleetEngineCheck: Sendable, CustomStringConvertible {
         (self.description, self.body) = (description, body)
     }
 
-    /// Checks two engines that belong together: as two processes have them. It may be one engine twice.
+    /// Checks two engines that belong together, as in two processes. They may be the same engine.
     ///
-    /// - Throws: `FleetEngineViolation`; what an engine throws.
+    /// - Throws: `FleetEngineViolation`; errors of the engine.
     public func run(_ makeEngines: () async throws -> [any FleetEngine]) async throws {
         let fleet = CheckedFleet(try await makeEngines())
         try await withThrowingTaskGroup { tasks in
@@ -163,15 +163,15 @@ public struct FleetEngineCheck: Sendable, CustomStringConvertible {
             }
             tasks.addTask { try await body(fleet) }
             defer { tasks.cancelAll() }
-            // Engines run until they are cancelled: what ends first is the check, or an engine that fails.
+            // Engines run until they are cancelled, so the check ends first, or an engine that fails.
             try await tasks.next()
         }
     }
 }
 
-/// A rule that an engine does not keep.
+/// A rule that an engine breaks.
 public struct FleetEngineViolation: Error, CustomStringConvertible {
-    /// What was found.
+    /// The finding, in words.
     public let description: String
 }
 
@@ -183,12 +183,12 @@ extension GroupPage {
     fileprivate var texts: [String] { messages.map { "\($0.offset):\(String(decoding: $0.bytes, as: UTF8.self))" } }
 }
 
-/// Two nodes, and what they are told.
+/// Two nodes, and the news that they receive.
 struct CheckedFleet: Sendable {
     let engines: [any FleetEngine]
     let nodes: [FleetNode]
     private let heard: NIOLockedValueBox<[[String: [UInt64: String]]]>
-    /// What each node was told of members, by the groups.
+    /// The members that each node was told of, by group.
     let changes: NIOLockedValueBox<[[String: [PresenceChange]]]>
 
     init(_ engines: [any FleetEngine]) {
@@ -203,7 +203,7 @@ struct CheckedFleet: Sendable {
                     heard.withLockedValue { $0[index][group, default: [:]][position.offset] = text }
                 case .presence(let change, let group):
                     changes.withLockedValue { $0[index][group, default: []].append(change) }
-                // An empty one is told to see whether the node listens.
+                // An empty one shows whether the node listens.
                 case .told(let bytes) where !bytes.isEmpty:
                     heard.withLockedValue { heard in
                         let number = UInt64(heard[index]["told"]?.count ?? 0) + 1
@@ -216,7 +216,7 @@ struct CheckedFleet: Sendable {
         for (engine, node) in zip(engines, nodes) { engine.attach(node) }
     }
 
-    /// The name of a group that nobody has used.
+    /// The name of an unused group.
     func group() -> String { "check/\(UInt64.random(in: .min ... .max))" }
 
     @discardableResult
@@ -229,7 +229,7 @@ struct CheckedFleet: Sendable {
         try await engines[engine].append(Array(text.utf8), to: group, keeping: history)
     }
 
-    /// What a node was told of a group, in the order of the offsets.
+    /// The messages of a group that a node received, in the order of their offsets.
     func news(of group: String, at node: Int) -> [String] {
         heard.withLockedValue { ($0[node][group] ?? [:]).sorted { $0.key < $1.key }.map(\.value) }
     }

@@ -1,23 +1,23 @@
 internal import LifelineCore
 public import LifelineFleet
 
-/// The shared part of a fleet in a world: what Redis is for a real one. It is a service of a host of its own, so that
-/// faults reach it. Nodes whose way to it is cut get no answers. When its process is killed, it forgets everything.
+/// The shared store of a fleet in a world, as Redis is for a real fleet. It runs as a service on a host of its own, so
+/// that faults reach it. Nodes that cannot reach it get no answers. When its process is killed, it forgets everything.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 public final class SimulatedFleetStore: @unchecked Sendable {
     private let host: WorldHost
     /// Its content, and the process that has it; nil before it was started.
     private var content: (engine: MemoryFleetEngine, process: WorldProcess)?
     private var members: [String: Member] = [:]
-    /// How likely it is that a request of a node is lost, or its answer. Default: 1 in 1,000.
+    /// The probability that a node's request or its answer is lost. Default: 1 in 1,000.
     public var lossProbability = 0.001
-    /// How likely it is that news for a node is lost, and how likely that it comes twice. Default: 1 in 20.
+    /// The probability that news for a node is lost, and that it arrives twice. Default: 1 in 20.
     public var newsProbability = 0.05
-    /// How long a node waits for an answer until it takes it for lost. Default: 2 s.
+    /// The time that a node waits for an answer. Default: 2 s.
     public var timeout = Duration.seconds(2)
 
-    /// Starts the store on a host, on which nothing else runs.
+    /// Starts the store on a host on which no other program runs.
     public init(on host: WorldHost) {
         self.host = host
         host.serve { [weak self] in
@@ -34,7 +34,7 @@ public final class SimulatedFleetStore: @unchecked Sendable {
         return SimulatedFleetEngine(store: self, process: process)
     }
 
-    /// A node, and what it wants to hear of: it asks for that again where the store was away.
+    /// A node and its subscriptions, which it makes again after the store was away.
     private struct Member {
         let node: FleetNode
         let process: WorldProcess
@@ -67,11 +67,11 @@ public final class SimulatedFleetStore: @unchecked Sendable {
         content?.engine.detach(name)
     }
 
-    /// News comes in order, late, twice, or never.
+    /// News arrives in order, late, twice, or never.
     private func deliver(_ news: FleetNews, to node: FleetNode, _ process: WorldProcess) {
         var copies = 1
         if case .interrupted = news {
-            // A node notices by itself that its connection was cut.
+            // A node notices the cut of its connection by itself.
         } else if !reaches(process) || chance(newsProbability) {
             return
         } else if chance(newsProbability) {
@@ -82,14 +82,14 @@ public final class SimulatedFleetStore: @unchecked Sendable {
         }
     }
 
-    /// Asks the store something in the name of a process.
+    /// Sends a request to the store for a process.
     fileprivate func ask<Answer>(
         _ process: WorldProcess,
         _ operation: (MemoryFleetEngine) async throws -> Answer
     ) async throws -> Answer {
         try await Task.sleep(for: delay())
         guard let content, reaches(process), !chance(lossProbability) else { throw try await silence() }
-        // The connections of killed processes are closed.
+        // The connections of a killed process are closed.
         for (name, member) in members where member.process.isKilled { detach(name) }
         let answer = try await operation(content.engine)
         try await Task.sleep(for: delay())
@@ -126,7 +126,7 @@ public final class SimulatedFleetStore: @unchecked Sendable {
     }
 }
 
-/// A node's way to the store.
+/// The connection of a node to the store.
 private struct SimulatedFleetEngine: FleetEngine {
     let store: SimulatedFleetStore
     let process: WorldProcess

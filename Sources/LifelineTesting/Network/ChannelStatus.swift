@@ -1,14 +1,14 @@
 package import LifelineCore
 
-/// What there is to see of one end of an open connection, for who checks it.
+/// The state of one end of an open connection, for checks.
 package struct ChannelStatus: Sendable {
-    /// Which connection it is.
+    /// The number of the connection.
     package let stream: Int
-    /// How often bytes have come in.
+    /// The number of reads that brought bytes.
     package let readCount: Int
-    /// Since when what comes is read; nil while it is not, or when no more will come.
+    /// The time since which the program reads; nil while it does not read, or after the end of the input.
     package let readsSince: MonotonicTime?
-    /// Bytes of all writes so far, that one included which is under way.
+    /// Bytes of all writes so far, including the one in progress.
     package let writtenByteCount: UInt64
     /// Bytes that the kernel has taken.
     package let takenByteCount: Int

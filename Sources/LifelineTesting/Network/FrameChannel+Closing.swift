@@ -6,7 +6,7 @@ extension FrameChannel {
 
     func streamFailed(_ error: ConnectionError) { end(error) {} }
 
-    /// Ends this side when everything accepted is written, waits for the client's end, and closes.
+    /// Ends this side after all accepted bytes are written, waits for the client's end, and closes.
     func close() {
         guard isStanding, case .begin(let action) = machine.closeRequested() else { return }
         liveness?.closeRequested()

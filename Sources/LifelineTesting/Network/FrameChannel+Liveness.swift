@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-// Whether the peer still takes part: `Liveness` decides, and this drives it as the transport's handler does.
+// Drives `Liveness`, which decides whether the peer is alive, as the transport's handler does.
 extension FrameChannel {
     func perform(_ action: Liveness.Action) {
         switch action {
@@ -16,11 +16,11 @@ extension FrameChannel {
         sendUncounted(ping)
     }
 
-    /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set
-    /// anew.
+    /// Ensures that the timer fires by the next deadline. A timer that fires earlier finds nothing to do, and is set
+    /// again.
     func armLivenessTimer() {
         guard isOpen, let deadline = liveness?.deadline else { return }
-        // One of before the machine slept fires that much later.
+        // A timer from before the machine's sleep fires later by the time of the sleep.
         if livenessTimer.fires(by: deadline) { return }
         livenessTimer.reset(to: deadline)
     }
@@ -34,7 +34,7 @@ extension FrameChannel {
         armLivenessTimer()
     }
 
-    /// Takes a write that the kernel was just offered into account.
+    /// Accounts for a write that was just offered to the kernel.
     func watchWrite(byteCount: Int) {
         let action = liveness?.wrote(byteCount: byteCount, now: now) ?? .none
         if action != .none {
@@ -46,7 +46,7 @@ extension FrameChannel {
         armLivenessTimer()
     }
 
-    /// This program has begun to read, or to read no more.
+    /// The program has started or stopped reading.
     func readingChanged() {
         let isReading = reads && !isReadHeld
         if isReading == (readsSince != nil) { return }

@@ -16,7 +16,7 @@ extension FrameChannel {
     }
 
     func readAvailable() {
-        // What comes while it is being closed is dropped, which needs reading.
+        // While the channel closes, it reads in order to drop what arrives.
         guard isStanding, (reads && !isReadHeld) || machine.isClosing, !hasInputEnded else { return }
         let (bytes, isEnd) = stream.read(side)
         if !bytes.isEmpty {
@@ -24,7 +24,7 @@ extension FrameChannel {
             if liveness?.received(now: now) == true { armLivenessTimer() }
             if machine.receivedBytes() == .parse { receive(bytes) }
         }
-        // What comes with the end is read before it.
+        // Bytes that arrive with the end are read before it.
         guard isEnd, isStanding else { return }
         hasInputEnded = true
         liveness?.inputEnded()

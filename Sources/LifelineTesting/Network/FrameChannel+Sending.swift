@@ -2,19 +2,19 @@ internal import LifelineCore
 
 // Sending.
 extension FrameChannel {
-    /// Sends a frame with a message. Drops it where it would have to wait.
+    /// Sends a frame with a message. Drops it if it would have to wait.
     func offer(_ frame: [UInt8]) {
         guard isStanding, case .accept(let schedulesFlush) = queue.offeredNow(byteCount: frame.count) else { return }
         append(frame, flushing: schedulesFlush)
     }
 
-    /// Sends bytes that are no message, whatever waits.
+    /// Sends bytes that are not a message, without regard to waiting ones.
     func sendUncounted(_ bytes: [UInt8]) {
         guard isStanding, let schedulesFlush = queue.appended(byteCount: bytes.count) else { return }
         append(bytes, flushing: schedulesFlush)
     }
 
-    /// Sends what answers a ping.
+    /// Sends the answer to a ping.
     func reply(_ bytes: [UInt8]) {
         guard isStanding, let schedulesFlush = queue.replied(byteCount: bytes.count) else { return }
         if replies.queued(byteCount: bytes.count) {
@@ -45,13 +45,13 @@ extension FrameChannel {
             completeWrite()
         case .endOutput:
             stream.finishWriting(side)
-            // From now on the time is the peer's, for its end.
+            // From now on, the time limit applies to the peer's end.
             if closeTimer.isArmed { startCloseTimer() }
             perform(machine.outputEnded())
         }
     }
 
-    /// Hands the kernel what it takes of the write under way.
+    /// Offers the write in progress to the kernel, which takes a part of it.
     private func write() {
         let count = stream.write(outbound[..<writingByteCount], from: side)
         outbound.removeFirst(count)
@@ -59,7 +59,7 @@ extension FrameChannel {
         writingByteCount -= count
     }
 
-    /// Goes on when the kernel has taken the write.
+    /// Continues after the kernel has taken the whole write.
     private func completeWrite() {
         guard isStanding, writingByteCount == 0 else { return }
         liveness?.writeCompleted()

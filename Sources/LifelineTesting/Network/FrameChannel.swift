@@ -1,17 +1,17 @@
 internal import LifelineCore
 
-/// What a channel tells the server that it belongs to.
+/// The server that a channel belongs to.
 protocol FrameChannelOwner: AnyObject {
-    /// A message has come in.
+    /// Receives a message.
     func channel(_ channel: FrameChannel, received message: SimulatedMessage)
-    /// The client has ended its side.
+    /// The client has ended its output.
     func channelInputEnded(_ channel: FrameChannel)
-    /// The connection is no more.
+    /// The connection has ended.
     func channelClosed(_ channel: FrameChannel, _ failure: ConnectionError?)
 }
 
-/// The server's end of a connection that carries frames: what the transport's handler is over a socket. It drives the
-/// same machines: for closing, writing, framing, liveness and replies.
+/// The server's end of a connection that carries frames. Like the transport's handler over a socket, it drives the
+/// machines for closing, writing, framing, liveness and replies.
 final class FrameChannel: StreamOwner {
     struct Options {
         var maximumFrameLength: Int
@@ -23,15 +23,15 @@ final class FrameChannel: StreamOwner {
     let stream: SimulatedStream
     let side = SimulatedStream.Side.server
     weak var owner: (any FrameChannelOwner)?
-    /// Whether this program takes what comes.
+    /// Whether the program reads.
     var reads = true { didSet { readingChanged() } }
-    /// Whether and when a ping is answered; nil: not.
+    /// The delay before a ping is answered; nil if it is not answered.
     var answerDelay: Duration? = .zero
 
     let host: SimulatedHost
     let options: Options
     let encoder: FrameEncoder
-    /// Whether there is a connection. `machine` says how it stands.
+    /// Whether the connection exists. `machine` has its state.
     var isStanding = true
     var machine = ConnectionStateMachine()
     var queue: OutboundStateMachine
@@ -39,22 +39,23 @@ final class FrameChannel: StreamOwner {
     var assembler: FrameAssembler
     /// Whether too many replies wait for the peer to read them.
     var isReadHeld = false
-    /// How often bytes have come in.
+    /// The number of reads that brought bytes.
     var readCount = 0
-    /// Since when what comes is read; nil while it is not.
+    /// The time since which the program reads; nil while it does not.
     var readsSince: MonotonicTime?
     var hasInputEnded = false
 
     // Outgoing.
-    /// Accepted, and not taken by the kernel.
+    /// Accepted bytes that the kernel has not taken.
     var outbound: [UInt8] = []
-    /// How many of them are the write that is under way. What is accepted meanwhile is the next one.
+    /// The number of those bytes that belong to the write in progress. Bytes that are accepted meanwhile form the next
+    /// write.
     var writingByteCount = 0
-    /// What writes held, since the beginning.
+    /// The bytes of all writes since the beginning.
     var writtenByteCount: UInt64 = 0
 
     // Timers.
-    /// Nil while there is no connection.
+    /// Nil if there is no connection.
     var liveness: Liveness?
     lazy var livenessTimer = HostTimer(host) { [weak self] in self?.livenessTimerFired() }
     lazy var closeTimer = HostTimer(host) { [weak self] in self?.closeTimerFired() }

@@ -2,13 +2,13 @@ internal import LifelineCore
 
 /// A timer of a program's event loop. It stands still while the machine sleeps.
 final class HostTimer {
-    /// What it is set to; nil when it is not.
+    /// The deadline that the timer is set to, if any.
     private(set) var deadline: MonotonicTime?
 
     private let host: SimulatedHost
     private let body: () -> Void
     private var event: Simulation.EventID?
-    /// When it rings, by the time for which the machine has been awake.
+    /// The deadline in the machine's uptime.
     private var dueUptime = Duration.zero
 
     init(_ host: SimulatedHost, _ body: @escaping () -> Void) {
@@ -16,13 +16,13 @@ final class HostTimer {
         self.body = body
     }
 
-    /// Whether it is to ring.
+    /// Whether the timer is set.
     var isArmed: Bool { event.map(host.simulation.isPending) ?? false || isDeferred }
-    /// Whether it has come due while the machine slept.
+    /// Whether it became due while the machine slept.
     private var isDeferred = false
     private var generation = 0
 
-    /// Whether it rings at `time` at the latest, or at once where that is past, as long as the machine does not sleep.
+    /// Whether the timer fires by `time`, or at once if that is past, unless the machine sleeps.
     func fires(by time: MonotonicTime) -> Bool {
         deadline != nil && dueUptime <= host.uptime + (time - host.simulation.now)
     }
@@ -32,7 +32,7 @@ final class HostTimer {
         if deadline != self.deadline { reset(to: deadline) }
     }
 
-    /// Sets it, whatever was left of what it was set to.
+    /// Sets the timer, replacing an earlier deadline.
     func reset(to deadline: MonotonicTime?) {
         if let event { host.simulation.cancel(event) }
         self.deadline = deadline
@@ -47,7 +47,7 @@ final class HostTimer {
         isDeferred = true
         let present = generation
         host.whenAwake { [weak self] in
-            // It may have been set to another time meanwhile.
+            // The timer may have been set again meanwhile.
             guard let self, isDeferred, generation == present else { return }
             isDeferred = false
             if host.uptime < dueUptime {

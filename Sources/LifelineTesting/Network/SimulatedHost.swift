@@ -4,12 +4,12 @@ package import LifelineCore
 public final class SimulatedHost {
     /// Its name in the trace.
     public let name: String
-    /// The simulation that moves its time.
+    /// The simulation that it belongs to.
     package let simulation: Simulation
     /// The conditions of its link.
     public var conditions = LinkConditions()
-    /// How long programs on the machine take to learn that the link went up or down, or that the address changed.
-    /// Default: 100 ms, over which a monitor waits for more news.
+    /// The time until programs on the machine learn that the link went up or down, or that the address changed.
+    /// Default: 100 ms, for which a network monitor collects changes.
     public var statusDelay = Duration.milliseconds(100)
     /// Whether the link is up.
     public private(set) var isLinkUp = true
@@ -18,16 +18,16 @@ public final class SimulatedHost {
     /// The number of its present address, counted from 1.
     public private(set) var addressNumber = 1
 
-    /// Whether the link is up, as programs on the machine know it.
+    /// Whether the link is up, as far as programs on the machine know.
     package private(set) var reportedStatus = true
-    /// The address that they know of.
+    /// The address that programs on the machine know.
     private var reportedAddress = 1
     /// Connections of its clients that are open or opening.
     package internal(set) var openStreamCount = 0
     /// When the machine last fell asleep.
     package private(set) var lastSleepTime = MonotonicTime(nanoseconds: 0)
     private var wakeTime = MonotonicTime(nanoseconds: 0)
-    /// How long it slept before it last fell asleep.
+    /// The total time of its sleep before the present or last one.
     private var earlierSleep = Duration.zero
     /// The work that waits until it wakes up, in order.
     private var deferred: [() -> Void] = []
@@ -38,13 +38,13 @@ public final class SimulatedHost {
         self.simulation = simulation
     }
 
-    /// Adds something that has happened here to the trace.
+    /// Adds an event on this machine to the trace.
     func note(_ text: @autoclosure () -> String) { note(.text(text())) }
 
     func note(_ event: @autoclosure () -> Note.Event) { simulation.note(event(), at: .host(name)) }
 
-    /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`, unless it is
-    /// by then as they knew it.
+    /// Takes the link up or down. Packets under way are lost. Programs learn of the change after `statusDelay`, unless
+    /// the link has its earlier state again by then.
     public func setLink(up: Bool) {
         guard up != isLinkUp else { return }
         note(.link(isUp: up))
@@ -52,8 +52,8 @@ public final class SimulatedHost {
         report()
     }
 
-    /// Gives the machine another address: nothing reaches it any more on connections made with the one before, and the
-    /// peer is not told. Programs learn after `statusDelay` that the network has changed.
+    /// Gives the machine another address. Nothing reaches it any more over connections from the earlier address, and
+    /// the peers are not told. Programs learn after `statusDelay` that the network has changed.
     public func changeAddress() {
         addressNumber += 1
         note("address \(addressNumber)")
@@ -71,7 +71,7 @@ public final class SimulatedHost {
         wakeTime = max(wakeTime, simulation.now + duration)
     }
 
-    /// Does something in the name of a program on the machine: now, or when it wakes up.
+    /// Runs `body` for a program on the machine: now, or when the machine wakes up.
     package func whenAwake(_ body: @escaping () -> Void) {
         guard isAsleep else { return body() }
         if deferred.isEmpty { simulation.schedule(at: wakeTime) { self.wake() } }
@@ -83,21 +83,21 @@ public final class SimulatedHost {
             simulation.schedule(at: wakeTime) { self.wake() }
             return
         }
-        // Each is a step of its own.
+        // Each one is a separate step.
         for body in deferred { simulation.schedule(after: .zero) { self.whenAwake(body) } }
         deferred = []
     }
 
-    /// Whether it is awake, and what has come due while it slept is done.
+    /// Whether it is awake, and has finished the work that became due during its sleep.
     package var hasBeenAwake: Bool { wakeTime < simulation.now }
 
     /// When the machine last woke up, or will.
     package var lastWakeTime: MonotonicTime { wakeTime }
 
-    /// How long its last sleep took, or will.
+    /// The duration of its last sleep, or of the present one.
     package var lastSleepDuration: Duration { wakeTime - lastSleepTime }
 
-    /// How long it has been awake. Timers of an event loop go by it: they stand still with the machine.
+    /// The time for which it has been awake. Timers of an event loop use it: they stand still while the machine sleeps.
     package var uptime: Duration {
         let latestSleep = min(simulation.now, wakeTime) - lastSleepTime
         return simulation.now - MonotonicTime(nanoseconds: 0) - earlierSleep - latestSleep
@@ -109,8 +109,7 @@ public final class SimulatedHost {
         statusObservers.append(observer)
     }
 
-    /// Tells programs how things stand when the delay is over: so what they hear last is true, in whatever order
-    /// reports come.
+    /// Reports the state at the end of the delay, so that the last report is true, in whatever order reports arrive.
     private func report() {
         simulation.schedule(after: statusDelay) {
             self.whenAwake {
@@ -128,13 +127,13 @@ public final class SimulatedHost {
     /// Whether packets pass the link.
     var passesPackets: Bool { isLinkUp && !isAsleep && !conditions.losesEverything }
 
-    /// How long a packet takes to pass the link.
+    /// The time that a packet takes to pass the link.
     var randomLatency: Duration {
         let jitter = conditions.jitter > .zero ? simulation.random.duration(upTo: conditions.jitter) : .zero
         return max(conditions.latency + jitter, .zero)
     }
 
-    /// How long `byteCount` bytes keep others from passing the link.
+    /// The time for which `byteCount` bytes occupy the link.
     func occupation(by byteCount: Int) -> Duration {
         guard let rate = conditions.bytesPerSecond else { return .zero }
         // Doubles hold it with room to spare: no burst is longer than 2⁶⁴ ns at a byte a second.

@@ -1,8 +1,8 @@
-/// A program that streams lead to, and that decides over them.
+/// A program that listens for streams, and accepts or refuses them.
 protocol SimulatedListener: AnyObject {
     var host: SimulatedHost { get }
-    /// Lets a stream in, or refuses it.
+    /// Accepts or refuses a stream.
     func answer(_ stream: SimulatedStream)
-    /// The stream stands. Returns its owner; nil if it is not let in after all.
+    /// The stream is established. Returns its owner; nil to refuse it after all.
     func accepted(_ stream: SimulatedStream) -> (any StreamOwner)?
 }

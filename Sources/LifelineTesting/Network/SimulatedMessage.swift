@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// What simulated peers send each other in a frame: a kind, a number and the user's bytes.
+/// The content of a frame between simulated peers: a kind, a number and the user's bytes.
 package struct SimulatedMessage {
     package enum Kind: UInt8 {
         case message, ping, pong
@@ -36,7 +36,7 @@ package struct SimulatedMessage {
         self.payload = payload
     }
 
-    /// Nil when the bytes of a frame are no message.
+    /// Nil if the bytes of a frame are not a message.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= SimulatedMessage.overhead, let kind = Kind(rawValue: bytes[0]) else { return nil }
         self.kind = kind

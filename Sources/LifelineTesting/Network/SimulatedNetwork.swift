@@ -2,9 +2,9 @@ internal import LifelineCore
 
 /// Hosts and the connections between them.
 ///
-/// It behaves as TCP over IP does, as far as the programs at both ends can tell. What is on its way when a link is down
-/// is lost and sent again, later and later; who is not there any more answers with a reset; and when nothing gets
-/// through, nobody is told.
+/// It behaves like TCP over IP, as far as the programs at both ends can tell. Packets are lost while a link is down,
+/// and are sent again after growing pauses. A host that no longer knows a connection answers with a reset. If nothing
+/// gets through, neither end is told.
 package final class SimulatedNetwork {
     /// The simulation that moves its time.
     package let simulation: Simulation
@@ -16,14 +16,14 @@ package final class SimulatedNetwork {
         self.simulation = simulation
     }
 
-    /// Adds a host. Its name stands in the trace.
+    /// Adds a host. The trace shows its name.
     package func addHost(_ name: String) -> SimulatedHost {
         let host = SimulatedHost(name: name, simulation: simulation)
         hosts.append(host)
         return host
     }
 
-    /// The conditions of every host's link, for what they have in common. Reading gives those of the first one.
+    /// The conditions of all links. The getter returns those of the first host.
     package var conditions: LinkConditions {
         get { hosts.first?.conditions ?? LinkConditions() }
         set { for host in hosts { host.conditions = newValue } }
@@ -32,14 +32,14 @@ package final class SimulatedNetwork {
 
 /// The conditions of a link, in either direction.
 public struct LinkConditions: Sendable, Hashable {
-    /// How long everything takes to pass. Default: 10 ms. A packet from one host to another passes two links.
+    /// The time that a packet takes to pass. Default: 10 ms. A packet from one host to another passes two links.
     public var latency = Duration.milliseconds(10)
-    /// How much longer it may take, at random. Default: none. The order is kept.
+    /// The random part that is added to the latency. Default: none. The order is kept.
     public var jitter = Duration.zero
-    /// How many bytes of a connection pass in a second, in each direction. Connections do not slow each other. Default:
+    /// The bytes of a connection that pass in a second, in each direction. Connections do not slow each other. Default:
     /// nil, without limit.
     public var bytesPerSecond: Int?
-    /// Whether the link passes nothing on although it seems to be up: a black hole. Default: false.
+    /// Whether the link is a black hole: it seems to be up, but passes nothing on. Default: false.
     public var losesEverything = false
 
     /// Makes the conditions of a good link.

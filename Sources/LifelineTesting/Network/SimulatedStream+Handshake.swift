@@ -2,7 +2,7 @@ internal import LifelineCore
 
 // The handshake.
 extension SimulatedStream {
-    /// Begins to connect.
+    /// Starts to connect.
     func connect(for owner: any StreamOwner) {
         ends[0].owner = owner
         ends[0].host.openStreamCount += 1
@@ -12,7 +12,7 @@ extension SimulatedStream {
     private func connect() {
         let host = ends[0].host
         if !host.isLinkUp {
-            // As a kernel that has no route says at once; but not from within the call.
+            // A kernel without a route reports that at once, but not from within the call.
             simulation.schedule(after: .zero) { self.fail(.client, .networkUnreachable) }
             return
         }
@@ -22,7 +22,7 @@ extension SimulatedStream {
         }
     }
 
-    /// The server lets it in.
+    /// The server accepts the connection.
     func accept() {
         schedule(after: transitTime) {
             guard self.isPathOpen else { return self.retryHandshake { self.accept() } }
@@ -33,7 +33,7 @@ extension SimulatedStream {
         }
     }
 
-    /// The server does not let it in.
+    /// The server refuses the connection.
     func refuse(_ error: ConnectionError) {
         schedule(after: transitTime) {
             guard self.isPathOpen else { return self.retryHandshake { self.connect() } }
@@ -60,7 +60,7 @@ extension SimulatedStream {
         if ends[1].owner == nil { abort(.server) }
     }
 
-    /// As Linux does: after 1 s, 2 s, 4 s and so on. After the last one it still waits, and then says so.
+    /// As on Linux: after 1 s, 2 s, 4 s and so on. After the last attempt it still waits, and then fails.
     private func retryHandshake(_ body: @escaping () -> Void) {
         guard ends[0].state != .gone else { return }
         let delay = Duration.seconds(1 << handshakeRetries)

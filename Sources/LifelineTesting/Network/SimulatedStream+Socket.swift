@@ -1,9 +1,9 @@
-// What a program does with its end.
+// The calls of a program on its end.
 extension SimulatedStream {
     /// Whether the end of the server's side has arrived at the client's kernel.
     package var hasServersEndArrived: Bool { directions[1].endArrived }
 
-    /// Whether a side has said that it writes no more.
+    /// Whether a side has ended its output.
     func hasFinishedWriting(_ side: Side) -> Bool { directions[side.rawValue].end }
 
     /// Bytes that the peer's kernel has acknowledged.
@@ -20,10 +20,10 @@ extension SimulatedStream {
         directions[side.rawValue].arrived + UInt64(directions[side.rawValue].pending.count)
     }
 
-    /// Whether the side's kernel knows the connection no more.
+    /// Whether the side's kernel has forgotten the connection.
     func isGone(_ side: Side) -> Bool { ends[side.rawValue].state == .gone }
 
-    /// Hands bytes to the kernel. Returns how many it takes.
+    /// Offers bytes to the kernel. Returns the number that it takes.
     func write(_ bytes: ArraySlice<UInt8>, from side: Side) -> Int {
         guard ends[side.rawValue].state == .open, !directions[side.rawValue].end else { return 0 }
         let count = min(bytes.count, SimulatedStream.bufferSize - directions[side.rawValue].kept)
@@ -34,13 +34,13 @@ extension SimulatedStream {
         return count
     }
 
-    /// No more is written.
+    /// Ends the output.
     func finishWriting(_ side: Side) {
         directions[side.rawValue].end = true
         pump(side)
     }
 
-    /// What has arrived.
+    /// Reads what has arrived.
     func read(_ side: Side) -> (bytes: [UInt8], isEnd: Bool) {
         let sender = side.other
         let bytes = directions[sender.rawValue].unread
@@ -51,21 +51,21 @@ extension SimulatedStream {
         return (bytes, directions[sender.rawValue].endArrived)
     }
 
-    /// Closes in order, after `finishWriting`. What the kernel has is still sent, and its owner told of
+    /// Closes in order, after `finishWriting`. The kernel still sends what it has, and the owner receives
     /// acknowledgements, until `release`.
     func close(_ side: Side) {
         guard ends[side.rawValue].state == .open else { return }
-        // As Linux does: the peer is to know that somebody has not read everything.
+        // As on Linux: the reset tells the peer that not everything was read.
         if !directions[side.other.rawValue].unread.isEmpty { return abort(side) }
         move(side, to: .closed)
     }
 
-    /// Nobody wants to hear more of a connection that was closed.
+    /// Stops events of a closed connection.
     func release(_ side: Side) {
         ends[side.rawValue].owner = nil
     }
 
-    /// Gives up: what is not on its way is dropped, and the peer is told if it can be reached.
+    /// Aborts the connection: drops the bytes that are not under way, and resets the peer if it can be reached.
     func abort(_ side: Side) {
         let state = ends[side.rawValue].state
         move(side, to: .gone)

@@ -1,8 +1,8 @@
 internal import LifelineCore
 
-// What is sent, and what arrives.
+// Transmission and arrival.
 extension SimulatedStream {
-    /// Sends what there is and the receiver has room for.
+    /// Sends waiting bytes, as far as the receiver has room.
     func pump(_ side: Side) {
         let index = side.rawValue
         guard ends[index].state == .open || ends[index].state == .closed else { return }
@@ -15,7 +15,7 @@ extension SimulatedStream {
                 if waiting > 0, directions[index].inFlight == 0 { closeWindow(side) }
                 break
             }
-            // Reads at the other end are cut anywhere.
+            // Reads at the other end may end at any byte.
             if Int.random(in: 0..<4, using: &simulation.random) == 0 {
                 count = Int.random(in: 1...count, using: &simulation.random)
             }
@@ -54,19 +54,21 @@ extension SimulatedStream {
         }
         acknowledge(side)
         ends[side.other.rawValue].owner?.streamBecameReadable()
-        // The rest of a burst that a silent cut stopped.
+        // The rest of a burst that a silent cut has stopped.
         if arriving < count { arrive(count - arriving, from: side, acknowledging: total) }
     }
 
     private func arriveEnd(from side: Side, acknowledging total: UInt64) {
         guard canArrive(from: side) else { return }
-        // The end says, too, what has come in before it: else a graceful close would not know that nothing is lost.
+        // The end also acknowledges the bytes before it. Otherwise a graceful close would not know that nothing is
+        // lost.
         learnOfAcknowledgement(side.other, total)
         directions[side.rawValue].endArrived = true
         ends[side.other.rawValue].owner?.streamBecameReadable()
     }
 
-    /// Whether what was sent arrives. What is lost is sent again; who is gone says so.
+    /// Returns whether a packet arrives. A lost packet is sent again; a host that has forgotten the connection answers
+    /// with a reset.
     private func canArrive(from side: Side) -> Bool {
         guard isPathOpen else {
             lose(side)
@@ -77,7 +79,7 @@ extension SimulatedStream {
         case .opening, .open:
             return true
         case .closed where directions[side.rawValue].pending.isEmpty:
-            // Its end is all that comes.
+            // Only the end arrives.
             return true
         case .closed, .gone:
             sendReset(from: side.other)
@@ -87,7 +89,7 @@ extension SimulatedStream {
         }
     }
 
-    /// What is on its way is lost.
+    /// Packets under way are lost.
     private func lose(_ side: Side) {
         let index = side.rawValue
         directions[index].epoch += 1
@@ -97,8 +99,8 @@ extension SimulatedStream {
         retransmitLater(side)
     }
 
-    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end. One timer for
-    /// all that was lost.
+    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end. One timer
+    /// serves all lost packets.
     private func retransmitLater(_ side: Side) {
         let index = side.rawValue
         guard ends[index].state == .open || ends[index].state == .closed else { return }
@@ -132,7 +134,7 @@ extension SimulatedStream {
         }
     }
 
-    /// What has arrived already is sent once more, so that the peer acknowledges it again.
+    /// Sends bytes once more that have arrived, so that the peer acknowledges them again.
     private func askForAcknowledgement(_ side: Side) {
         send(from: side) {
             guard self.isPathOpen else { return self.loseAcknowledgement(side) }
@@ -150,12 +152,12 @@ extension SimulatedStream {
         retransmitLater(side)
     }
 
-    /// Before the nth time that something is sent again.
+    /// The pause before the nth retransmission.
     static func retransmissionTimeout(_ count: Int) -> Duration {
         min(.milliseconds(200 << min(max(count - 1, 0), 10)), .seconds(120))
     }
 
-    /// Tells the sender what has arrived.
+    /// Acknowledges the arrived bytes to the sender.
     private func acknowledge(_ side: Side) {
         let index = side.rawValue
         let total = directions[index].arrived
@@ -172,7 +174,7 @@ extension SimulatedStream {
         }
     }
 
-    /// What came the other way acknowledges bytes, too.
+    /// Packets of the other direction acknowledge bytes as well.
     private func learnOfAcknowledgement(_ side: Side, _ total: UInt64) {
         let before = directions[side.rawValue].acknowledged
         noteAcknowledgement(of: side, total)

@@ -1,29 +1,29 @@
 internal import LifelineCore
 
-// What a receiver has room for, and what the sender knows of it.
+// The receiver's window, and what the sender knows of it.
 extension SimulatedStream {
-    /// Who is there no more keeps nothing, and answers with a reset.
+    /// A host that has forgotten the connection keeps nothing, and answers with a reset.
     func room(for side: Side) -> Int {
         let unreadCount = ends[side.other.rawValue].state == .gone ? 0 : directions[side.rawValue].unread.count
         return SimulatedStream.bufferSize - unreadCount
     }
 
-    /// The receiver has made room, and says so.
+    /// The receiver has made room, and announces it.
     func tellOfRoom(_ sender: Side) {
         send(from: sender.other) {
             if self.isPathOpen { self.learnOfRoom(sender) }
         }
     }
 
-    /// The sender hears from the receiver, which always says how much room it has.
+    /// The sender receives a packet of the receiver, which always announces its room.
     func learnOfRoom(_ side: Side) {
         directions[side.rawValue].unansweredWindowProbes = 0
         if room(for: side) > 0 { directions[side.rawValue].isWindowClosed = false }
         pump(side)
     }
 
-    /// There is no room: from now on the sender asks for it, as Linux does, for the peer may be gone, or what it said
-    /// be lost.
+    /// There is no room: from now on the sender probes for it, as Linux does, because the peer may be gone, or its
+    /// announcement lost.
     func closeWindow(_ side: Side) {
         if directions[side.rawValue].isWindowClosed { return }
         directions[side.rawValue].isWindowClosed = true
@@ -33,7 +33,7 @@ extension SimulatedStream {
         probeWindowLater(side)
     }
 
-    /// Asks after 200 ms, 400 ms and so on, up to 120 s: for ever, if there are answers; if not, it gives up in the
+    /// Probes after 200 ms, 400 ms and so on, up to 120 s. With answers it probes for ever; without, it gives up in the
     /// end.
     private func probeWindowLater(_ side: Side) {
         let index = side.rawValue

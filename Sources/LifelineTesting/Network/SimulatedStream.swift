@@ -1,12 +1,12 @@
 internal import LifelineCore
 
-/// Hears of the events at one end of a stream. Errors are those that a transport would report.
+/// Receives the events at one end of a stream. Errors are those that a transport would report.
 protocol StreamOwner: AnyObject {
     /// The attempt to connect succeeded.
     func streamOpened()
     /// There is something to `read`, or the end of the input.
     func streamBecameReadable()
-    /// Bytes were acknowledged, so that there may be room to `write`.
+    /// Bytes were acknowledged, so there may be room to `write`.
     func streamBecameWritable()
     /// The attempt failed, or the connection is lost. Nothing follows.
     func streamFailed(_ error: ConnectionError)
@@ -29,13 +29,13 @@ package final class SimulatedStream {
     }
 
     enum EndState {
-        /// The handshake is not over. Can go to: open, gone.
+        /// The handshake is in progress. Can go to: open, gone.
         case opening
         /// Can go to: closed, gone.
         case open
-        /// The program has closed it after its last byte; the kernel still sends what is left. Can go to: gone.
+        /// The program has closed it after its last byte; the kernel still sends the rest. Can go to: gone.
         case closed
-        /// It knows the connection no more. Can go to: nothing.
+        /// The kernel has forgotten the connection. Can go to: no other state.
         case gone
     }
 
@@ -48,40 +48,40 @@ package final class SimulatedStream {
 
     /// One direction of a stream: its bytes, and what each side knows of them.
     struct Direction {
-        /// Bytes that the sending program has written and that have not arrived.
+        /// Written bytes that have not arrived.
         var pending: [UInt8] = []
-        /// How many of them are on their way.
+        /// The number of those bytes that are under way.
         var inFlight = 0
-        /// Bytes that have arrived and were not read.
+        /// Bytes that have arrived and were not read yet.
         var unread: [UInt8] = []
         var arrived: UInt64 = 0
         var acknowledged: UInt64 = 0
         var isAcknowledging = false
-        /// The end of the stream: wanted, on its way, there.
+        /// The end of the stream: requested, under way, arrived.
         var end = false
         var endInFlight = false
         var endArrived = false
-        /// Changes when all that is on its way is lost.
+        /// Changes when everything under way is lost.
         var epoch = 0
-        /// How often the kernel has sent again since something was acknowledged.
+        /// The number of retransmissions since the last acknowledgement.
         var retransmissions = 0
-        /// Whether it will do so when its timer rings.
+        /// Whether a retransmission is scheduled.
         var retransmitsLater = false
-        /// Whether bytes on their way were lost.
+        /// Whether bytes under way were lost.
         var hasLostBytes = false
         /// Whether an acknowledgement was lost.
         var hasLostAcknowledgement = false
-        /// The receiver had no room, as far as the sender knows.
+        /// Whether the receiver has no room, as far as the sender knows.
         var isWindowClosed = false
         /// How often it was closed.
         var windowEpoch = 0
         var windowProbes = 0
         var unansweredWindowProbes = 0
         var lastArrival = MonotonicTime(nanoseconds: .min)
-        /// So many bytes still arrive before the connection is cut.
+        /// The number of bytes that still arrive before the connection is cut.
         var cut: (after: Int, Cut)?
 
-        /// Bytes that the sending kernel keeps.
+        /// The bytes that the sending kernel keeps.
         var kept: Int { pending.count + Int(arrived - acknowledged) }
     }
 
@@ -89,21 +89,21 @@ package final class SimulatedStream {
     static let bufferSize = 64 << 10
     /// Linux sends ten segments of 1,460 bytes at once.
     static let burstSize = 14_600
-    /// As Linux's tcp_retries2: about 15 minutes.
+    /// Like Linux's tcp_retries2: about 15 minutes.
     static let maximumRetransmissions = 15
-    /// As Linux's tcp_syn_retries: about 2 minutes.
+    /// Like Linux's tcp_syn_retries: about 2 minutes.
     static let maximumHandshakeRetries = 6
 
-    /// Its number among those made to its server, counted from 1.
+    /// Its number among the connections to its server, from 1 on.
     package let number: Int
     let simulation: Simulation
-    /// It holds the connections that it has let in.
+    /// The server that accepted it, which holds the stream.
     weak var server: (any SimulatedListener)?
     var ends: [End]
     var directions = [Direction(), Direction()]
     var isCutOff = false
     var handshakeRetries = 0
-    /// Is told of the bytes that the client's kernel takes.
+    /// Called with the bytes that the client's kernel takes.
     package var onClientBytes: ((ArraySlice<UInt8>) -> Void)?
 
     init(number: Int, from host: SimulatedHost, to server: any SimulatedListener) {
@@ -125,7 +125,7 @@ extension SimulatedStream {
 
     var clientHost: SimulatedHost { ends[0].host }
 
-    /// Whether neither end has forgotten it.
+    /// Whether both ends still know it.
     var isKnown: Bool { ends.allSatisfy { $0.state == .opening || $0.state == .open } && !isCutOff }
 
     var transitTime: Duration { ends[0].host.randomLatency + ends[1].host.randomLatency }
@@ -151,11 +151,11 @@ extension SimulatedStream {
         if state != .gone { owner?.streamFailed(error) }
     }
 
-    /// Runs `body` when what is sent now arrives, after everything sent before in this direction.
+    /// Runs `body` when a packet that is sent now arrives, after all earlier ones in this direction.
     func send(from side: Side, byteCount: Int = 0, _ body: @escaping () -> Void) {
         let (client, server) = (ends[0].host, ends[1].host)
         let earliest = max(simulation.now + transitTime, directions[side.rawValue].lastArrival)
-        // Earlier bytes hold up later ones, on each of the links.
+        // Earlier bytes delay later ones, on each link.
         let arrival = earliest + client.occupation(by: byteCount) + server.occupation(by: byteCount)
         directions[side.rawValue].lastArrival = arrival
         simulation.schedule(at: arrival, body)
