@@ -35,7 +35,10 @@ final class LineRecord: Sendable {
 
     // Also runs when the initializer throws.
     deinit {
-        if descriptor >= 0 { close(descriptor) }
+        guard descriptor >= 0 else { return }
+        // Closing alone is not enough: a process that another thread starts has a copy until it runs its program.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
     }
 
     /// The reason why the file cannot be used; nil if it can. Locks the file.

@@ -29,7 +29,10 @@ final class FileLock: Sendable {
 
     func unlock() {
         file.withLock { file in
-            if file >= 0 { close(file) }
+            guard file >= 0 else { return }
+            // Closing alone is not enough: a process that another thread starts has a copy until it runs its program.
+            flock(file, LOCK_UN)
+            close(file)
             file = -1
         }
     }

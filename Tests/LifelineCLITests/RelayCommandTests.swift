@@ -444,6 +444,28 @@ import Testing
         }
     }
 
+    /// As long as a process that another thread starts has not run its program.
+    @Test func aCopiedDescriptorDoesNotKeepTheLock() async throws {
+        try await withTemporaryPath("record") { path in
+            var copy: Int32 = -1
+            defer { close(copy) }
+            do {
+                let record = try await TrafficRecord(appendingTo: path)
+                copy = try copyOfDescriptor(of: path)
+                #expect(record.connectionCount == 0)
+            }
+            #expect(try await TrafficRecord(appendingTo: path).connectionCount == 0)
+        }
+    }
+
+    private func copyOfDescriptor(of path: String) throws -> Int32 {
+        let folder = "/proc/self/fd/"
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: folder).filter { name in
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: folder + name)) == path
+        }
+        return dup(try #require(descriptors.compactMap { Int32($0) }.first))
+    }
+
     @Test func oneRelayRecordsAtATime() async throws {
         try await withTemporaryPath("record.jsonl") { record in
             let (relay, port) = try await relay(to: "tcp://127.0.0.1:1", ["--record", record])
