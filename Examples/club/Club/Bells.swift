@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Wakes up those that follow something in the database: a room, or an account. A bell says that there may be news, and
-/// not which: its listeners look in the database, so a ring that is lost with a process does no harm.
+/// Wakes the listeners of a room or an account. A ring only says that there may be news. The listeners then read the
+/// database, so a ring that is lost with a process does no harm.
 final class Bells: Sendable {
     private struct State {
         var lastID = 0
@@ -10,7 +10,7 @@ final class Bells: Sendable {
 
     private let state = Mutex(State())
 
-    /// The rings of a name from now on, and one at the beginning. Several that come before a listener asks are one.
+    /// Returns the rings of a name from now on, and one at once. Rings that were not consumed merge into one.
     func rings(of name: String) -> AsyncStream<Void> {
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in

@@ -1,12 +1,12 @@
 public import ClubProtos
 public import Lifeline
 
-/// A client of the club. Its calls come back when their outcome is known, over whatever connections and sessions that
-/// takes.
+/// A client of the club. Its calls return when their outcome is known, even if that takes several connections and
+/// sessions.
 public struct ClubClient: Sendable {
     public let rooms: Example_Club_V1_RoomsClient
     public let ledger: Example_Club_V1_LedgerClient
-    /// How long it waits for an answer before it asks again.
+    /// The time that a call waits for an answer before it is repeated.
     public let patience: Duration
 
     public init(_ session: SessionClient, patience: Duration = .seconds(10)) {
@@ -17,14 +17,14 @@ public struct ClubClient: Sendable {
 
     // MARK: Calls
 
-    /// Moves money, once. Asks with the same key until there is an answer.
+    /// Moves money exactly once. Repeats the request with the same key until the server answers.
     ///
-    /// - Throws: `SessionError`: `status` where the server has refused it, and no money was moved; `cancelled`.
+    /// - Throws: `SessionError`: `status` if the server refused the transfer and moved no money; `cancelled`.
     public func transfer(_ request: Example_Club_V1_TransferRequest) async throws -> Example_Club_V1_Receipt {
         try await untilAnswered { try await ledger.transfer(request, timeout: patience) }
     }
 
-    /// Says something, once. The speaker's next message is to wait until this one is answered.
+    /// Posts a message exactly once. The speaker's next message has to wait until this one is answered.
     public func say(_ request: Example_Club_V1_SayRequest) async throws -> Example_Club_V1_SayReply {
         try await untilAnswered { try await rooms.say(request, timeout: patience) }
     }
@@ -33,13 +33,13 @@ public struct ClubClient: Sendable {
         try await untilAnswered { try await ledger.balance(.with { $0.account = account }, timeout: patience) }
     }
 
-    // MARK: What comes
+    // MARK: Messages and entries
 
-    /// Hears what is said in a room, until the task is cancelled.
+    /// Receives the messages of a room until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - number: the last message that was heard.
-    ///   - body: handles a message. They come in order and once; `missedCount` tells how many the room did not keep.
+    ///   - number: the number of the last message that was received.
+    ///   - body: handles a message. Messages come in order and once; `missedCount` counts those that were dropped.
     public func listen(
         in room: String,
         after number: UInt64,
@@ -56,7 +56,7 @@ public struct ClubClient: Sendable {
             for try await message in rooms.heard {
                 let last = await heard.value
                 guard message.room == room, message.number > last else { continue }
-                // The member that the room has counted for may have been behind this one.
+                // The room may have counted from a message before `last`.
                 var message = message
                 message.missedCount = min(message.missedCount, message.number - last - 1)
                 try await body(message)
@@ -67,7 +67,7 @@ public struct ClubClient: Sendable {
     }
 
     private func joinAgainAndAgain(_ room: String, after last: LastNumber) async throws {
-        // A session that begins is in no room.
+        // A new session is in no room.
         for await event in rooms.session.sessionEvents {
             guard case .opened(_, resumed: false) = event.kind else { continue }
             let number = await last.value
@@ -76,11 +76,11 @@ public struct ClubClient: Sendable {
         }
     }
 
-    /// Reads the entries of an account, until the task is cancelled.
+    /// Reads the entries of an account until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - number: the last entry that is known.
-    ///   - body: handles an entry. They come in order and once.
+    ///   - number: the number of the last known entry.
+    ///   - body: handles an entry. Entries come in order and once.
     public func readStatements(
         of account: String,
         after number: UInt64,
@@ -99,9 +99,9 @@ public struct ClubClient: Sendable {
     }
 }
 
-/// Makes a call until its outcome is known.
+/// Repeats a call until its outcome is known.
 ///
-/// - Throws: what the call throws where another try would change nothing; `CancellationError`.
+/// - Throws: the error of the call if another try would not help; `CancellationError`.
 public func untilAnswered<Answer>(_ call: () async throws -> Answer) async throws -> Answer {
     while true {
         do {
@@ -113,8 +113,8 @@ public func untilAnswered<Answer>(_ call: () async throws -> Answer) async throw
 }
 
 extension SessionError {
-    /// Whether the call may have had no answer only because of the connection, the session, or the server's state. It
-    /// may have been handled nevertheless.
+    /// Whether only the connection, the session or the server's state may have caused the failure. The server may have
+    /// handled the call nevertheless.
     public var isWorthAnotherTry: Bool {
         switch code {
         case .sessionLost, .messageInDoubt, .messageUnsent, .timedOut, .tooManyInFlight: true
@@ -124,7 +124,7 @@ extension SessionError {
     }
 }
 
-/// The last message that was heard, for the task that joins again.
+/// The number of the last message that was received, for the task that joins again.
 private actor LastNumber {
     private(set) var value: UInt64
     init(_ value: UInt64) { self.value = value }

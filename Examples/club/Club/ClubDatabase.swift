@@ -3,16 +3,16 @@ internal import Synchronization
 
 /// The storage of the club's tables.
 public protocol ClubDatabase: Sendable {
-    /// Runs a transaction: all of it happens, at one moment, or nothing of it.
+    /// Runs a transaction atomically.
     ///
-    /// - Throws: what `body` throws, when nothing has happened; `CancellationError` when the task was cancelled before;
-    ///   an error of the database, when it may have happened or not.
+    /// - Throws: the error of `body`, after which nothing has changed; `CancellationError` if the task was cancelled
+    ///   before; an error of the database, after which the change may have happened or not.
     func run<Result: Sendable>(_ body: @Sendable (inout ClubTables) throws -> Result) async throws -> Result
 }
 
 extension ClubDatabase {
-    /// Runs a transaction for a call. If the database fails, the caller is asked to try again. That is safe, because
-    /// each change of the tables has a key.
+    /// Runs a transaction for a call. If the database fails, asks the caller to try again, which is safe because each
+    /// change of the tables has a key.
     ///
     /// - Throws: `SessionStatus`: that of `body`, or `unavailable` for any other error; `CancellationError`.
     public func transaction<Result: Sendable>(

@@ -1,21 +1,21 @@
 public import ClubProtos
 public import Lifeline
 
-/// What the club keeps, and each change that may happen to it. A change either happens whole, or throws a
-/// `SessionStatus` and changes nothing.
+/// The data of the club, and all changes to it. A change either happens completely, or throws a `SessionStatus` and
+/// changes nothing.
 public struct ClubTables: Sendable {
     public struct Room: Sendable {
-        /// The newest messages, the oldest first.
+        /// The newest messages, oldest first.
         public var messages: [Example_Club_V1_Message] = []
-        /// That of the last message that was said.
+        /// The number of the last message.
         public var lastNumber: UInt64 = 0
-        /// Of each speaker, the last message.
+        /// The last message of each speaker.
         public var lastSaid: [String: (sequence: UInt64, number: UInt64)] = [:]
     }
 
     public struct Account: Sendable {
         public var balance: Int64
-        /// The entry with the number 1 stands first.
+        /// The entries, from number 1 on.
         public var entries: [Example_Club_V1_Entry] = []
     }
 
@@ -32,13 +32,13 @@ public struct ClubTables: Sendable {
         }
     }
 
-    /// How many messages a room keeps.
+    /// The number of messages that a room keeps.
     public static let keptMessageCount = 20
 
     public var rooms: [String: Room]
     public var accounts: [String: Account]
-    /// All transfers by their keys, refused ones as well. A request may arrive again late, when the account has more:
-    /// it must not be carried out after its member has been told that it was refused.
+    /// All transfers by key, including refused ones. A request may arrive again late, when the account has more money.
+    /// It must not be carried out after the member was told that it was refused.
     public var transfers: [String: Transfer] = [:]
 
     public init(rooms: [String], accounts: [String: Int64]) {
@@ -53,12 +53,12 @@ public struct ClubTables: Sendable {
         return room
     }
 
-    /// The messages behind one, as far as the room keeps them; at most `limit`.
+    /// Returns at most `limit` of the messages after `number` that the room has kept.
     public func messages(in name: String, after number: UInt64, limit: Int) throws -> [Example_Club_V1_Message] {
         Array(try room(name).messages.lazy.filter { $0.number > number }.prefix(limit))
     }
 
-    /// Stores a message, unless the room has it.
+    /// Stores a message, unless the room has it already.
     ///
     /// - Returns: its number.
     public mutating func say(_ request: Example_Club_V1_SayRequest) throws -> UInt64 {
@@ -87,7 +87,7 @@ public struct ClubTables: Sendable {
         return account
     }
 
-    /// The entries behind one; at most `limit`.
+    /// Returns at most `limit` of the entries after `number`.
     public func entries(of name: String, after number: UInt64, limit: Int) throws -> [Example_Club_V1_Entry] {
         let entries = try account(name).entries
         return Array(entries.dropFirst(Int(clamping: number)).prefix(limit))
@@ -96,7 +96,7 @@ public struct ClubTables: Sendable {
     /// Moves money, unless the key has an outcome already. Remembers the outcome.
     ///
     /// - Returns: the receipt, or `failedPrecondition` if the account has too little.
-    /// - Throws: `SessionStatus` for requests that can never be carried out; nothing is remembered of them.
+    /// - Throws: `SessionStatus` for requests that can never be carried out. They are not remembered.
     public mutating func transfer(
         _ request: Example_Club_V1_TransferRequest
     ) throws -> Result<Example_Club_V1_Receipt, SessionStatus> {

@@ -14,7 +14,7 @@ public struct Ledger: Example_Club_V1_LedgerHandler {
         _ request: Example_Club_V1_TransferRequest,
         context: SessionContext
     ) async throws -> Example_Club_V1_Receipt {
-        // Also after an error: the change may have been made.
+        // Rings after an error too, because the change may have been made.
         defer {
             bells.ring(request.from)
             bells.ring(request.to)

@@ -2,14 +2,14 @@ public import ClubProtos
 public import Lifeline
 internal import Synchronization
 
-/// The service of the rooms. Each member has a task that reads what is new in the room and pushes it: members hear
-/// messages in order, one that is slow holds up nobody, and what waits for it stays in the database.
+/// The service of the rooms. Each member has a task that reads new messages of the room and pushes them. So members
+/// get messages in order, a slow member does not delay others, and its backlog stays in the database.
 public final class Rooms: Example_Club_V1_RoomsHandler {
-    /// How many messages are read at once for a member.
+    /// The number of messages that are read at once for a member.
     public static let pageSize = 4
 
     private struct State {
-        /// By the ids of the sessions that there are, the tasks of their rooms.
+        /// The tasks of the open sessions, by session id and room.
         var members: [String: [String: Task<Void, Never>]] = [:]
         var waitingCount = 0
     }
@@ -20,10 +20,10 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
 
     public init(_ database: any ClubDatabase) { self.database = database }
 
-    /// How many memberships there are, in all rooms.
+    /// The number of memberships in all rooms.
     public var memberCount: Int { state.withLock { $0.members.values.reduce(0) { $0 + $1.count } } }
 
-    /// How many messages were read for members and wait for their sessions to take them: a page for each at most.
+    /// The number of messages that were read and wait for a member's session: at most a page for each member.
     public var waitingCount: Int { state.withLock { $0.waitingCount } }
 
     // MARK: Sessions
@@ -44,12 +44,12 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
         _ = try await database.transaction { try $0.room(request.room).lastNumber }
         let session = context.session
         try state.withLock { state in
-            // The caller may have given up, and have left. Or the session has ended, and nobody would remove it then.
+            // The caller may have given up, and left. After the end of the session, nothing would remove the task.
             guard !Task.isCancelled, state.members[session.id] != nil else { throw SessionStatus(.cancelled) }
             let former = state.members[session.id]?[request.room]
             former?.cancel()
             state.members[session.id]?[request.room] = Task {
-                // Else both would push, in any order.
+                // Otherwise both tasks would push, out of order.
                 await former?.value
                 await self.tell(session, of: request.room, after: request.after)
             }
@@ -71,7 +71,7 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
         _ request: Example_Club_V1_SayRequest,
         context: SessionContext
     ) async throws -> Example_Club_V1_SayReply {
-        // Also after an error: the change may have been made.
+        // Rings after an error too, because the change may have been made.
         defer { bells.ring(request.room) }
         let number = try await database.transaction { try $0.say(request) }
         return .with { $0.number = number }
@@ -85,9 +85,9 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
         return .with { $0.messages.append(contentsOf: messages) }
     }
 
-    // MARK: Telling
+    // MARK: Pushing
 
-    /// Pushes what there is behind a message, and what comes, until the task is cancelled or the session has ended.
+    /// Pushes the messages after `number`, and later ones, until the task is cancelled or the session ends.
     private func tell(_ session: SessionServerEnd, of room: String, after number: UInt64) async {
         let pushes = Example_Club_V1_RoomsPushes(session)
         var last = number
@@ -106,7 +106,7 @@ public final class Rooms: Example_Club_V1_RoomsHandler {
         }
     }
 
-    /// The next messages; nil where there are none, or the task is cancelled.
+    /// Returns the next messages; nil if there are none, or the task is cancelled.
     private func page(of room: String, after number: UInt64) async -> [Example_Club_V1_Message]? {
         while !Task.isCancelled {
             do {
