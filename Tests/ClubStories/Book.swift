@@ -2,7 +2,7 @@ package import Club
 internal import ClubProtos
 internal import Synchronization
 
-/// What a story knows that no member does: the database as it is, and everything that was ever said.
+/// The knowledge of a story that no member has: the content of the database, and all messages ever said.
 package final class Book: Sendable {
     private struct State {
         var said: [Example_Club_V1_Message] = []
@@ -12,7 +12,7 @@ package final class Book: Sendable {
         var findings = Findings()
     }
 
-    /// What was found in the database after so many transactions.
+    /// The findings in the database after a number of transactions.
     private struct Findings {
         var transactionCount = -1
         var isMoneyThere = true
@@ -20,17 +20,17 @@ package final class Book: Sendable {
     }
 
     static let members = ["ada", "ben", "cleo"]
-    /// Above what the three and the visitor come to, with sessions that were lost and are not over.
+    /// More than the sessions of the three members and the visitor, including lost ones that have not expired.
     private static let maximumMemberCount = 16
     private static let openingBalance: Int64 = 100
 
-    /// The content of the database, and how many transactions were committed.
+    /// Returns the content of the database, and the number of committed transactions.
     private let look: @Sendable () -> (tables: ClubTables, transactionCount: Int)
-    /// Reports what does not hold.
+    /// Reports a violation.
     let complain: @Sendable (String) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter look: sees the database as it is, without the way there. Counts its transactions.
+    /// - Parameter look: reads the database directly, without a transaction, and counts its transactions.
     package init(
         look: @escaping @Sendable () -> (tables: ClubTables, transactionCount: Int),
         complain: @escaping @Sendable (String) -> Void
@@ -38,7 +38,7 @@ package final class Book: Sendable {
         (self.look, self.complain) = (look, complain)
     }
 
-    /// Those of the first day.
+    /// The tables at the beginning of a story.
     package static var tables: ClubTables {
         let accounts = Dictionary(uniqueKeysWithValues: members.map { ($0, openingBalance) })
         return ClubTables(rooms: [Phone.room], accounts: accounts)
@@ -49,7 +49,7 @@ package final class Book: Sendable {
         set { state.withLock { $0.isOver = newValue } }
     }
 
-    /// That of the server's newest process.
+    /// The staff of the server's newest process.
     var staff: Staff? {
         get { state.withLock { $0.staff } }
         set { state.withLock { $0.staff = newValue } }
@@ -60,9 +60,9 @@ package final class Book: Sendable {
         set { state.withLock { $0.hasServerEnded = newValue } }
     }
 
-    /// Those of the members.
+    /// Makes the phones of the members.
     ///
-    /// - Parameter slowness: how long the last of them takes to handle a message.
+    /// - Parameter slowness: the time that the last member takes to handle a message.
     package func phones(_ cast: Cast, slowness: Duration, maximumPause: Duration) -> [Phone] {
         Book.members.map { name in
             Phone(
@@ -84,13 +84,13 @@ package final class Book: Sendable {
         if !isStored { complain("what a member hears is stored: \(message.number), \(message.speaker)") }
     }
 
-    // MARK: What always holds
+    // MARK: Invariants
 
     package var isMoneyThere: Bool { lookAtDatabase().isMoneyThere }
 
     package var isRoomInOrder: Bool { lookAtDatabase().isRoomInOrder }
 
-    /// What is found, looked up again after each transaction.
+    /// Returns the findings. Renews them after each transaction.
     private func lookAtDatabase() -> Findings {
         let (tables, count) = look()
         return state.withLock { state in
@@ -108,15 +108,15 @@ package final class Book: Sendable {
         }
     }
 
-    /// Whether a page of messages waits for each member at most.
+    /// Whether at most a page of messages waits for each member.
     func isBounded(_ cast: Cast) -> Bool {
         guard let staff else { return true }
         return cast.waitingCount(staff) <= Rooms.pageSize * Book.maximumMemberCount
     }
 
-    // MARK: What holds in the end
+    // MARK: Checks at the end
 
-    /// Whether all have done what they wanted to, and have heard and read everything.
+    /// Whether all members have finished their plans, and have heard and read everything.
     package func haveAllDoneEverything(_ phones: [Phone]) -> Bool {
         let tables = look().tables
         return phones.allSatisfy { phone in
@@ -126,7 +126,7 @@ package final class Book: Sendable {
         }
     }
 
-    /// Says what does not hold; nil where all does.
+    /// Returns the first violation, or nil.
     package func complaint(about phones: [Phone]) -> String? {
         _ = lookAtDatabase()
         let (tables, said) = (look().tables, state.withLock { $0.said })

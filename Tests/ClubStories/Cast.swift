@@ -2,9 +2,9 @@ package import Club
 package import ClubProtos
 package import Lifeline
 
-/// Who plays in a story: the parts of the club that a bug may take the place of. By default they are the club's own.
+/// The functions of the club that a bug may replace. The defaults are the club's own.
 package struct Cast: Sendable {
-    // Of the server.
+    // Server.
     package var join:
         @Sendable (Staff, Example_Club_V1_JoinRequest, SessionContext) async throws -> Example_Club_V1_JoinReply =
             { try await $0.rooms.join($1, context: $2) }
@@ -23,7 +23,7 @@ package struct Cast: Sendable {
         @Sendable (Staff, Example_Club_V1_StatementsRequest, SessionStreamWriter<Example_Club_V1_Entry>, SessionContext)
             async throws -> Void = { try await $0.ledger.statements($1, to: $2, context: $3) }
 
-    // Of the clients.
+    // Clients.
     package var pay: @Sendable (ClubClient, Example_Club_V1_TransferRequest) async throws -> Example_Club_V1_Receipt =
         { try await $0.transfer($1) }
     package var payAndLook:
@@ -39,12 +39,12 @@ package struct Cast: Sendable {
     package init() {}
 }
 
-/// What a process of the server has.
+/// The objects of a server process.
 package struct Staff: Sendable {
     let database: any ClubDatabase
     let rooms: Rooms
     let ledger: Ledger
-    /// What a bug remembers.
+    /// The state of a planted bug.
     let memory = BugMemory()
 
     package init(_ database: any ClubDatabase) {

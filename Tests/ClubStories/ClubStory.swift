@@ -27,7 +27,7 @@ package func playClub(_ cast: Cast, in world: World) async throws {
             logger: world.logger
         ) { _ in
             while !book.isOver { try await Task.sleep(for: .milliseconds(500)) }
-            // Until the last session has expired.
+            // Waits until the last session has expired.
             while staff.rooms.memberCount > 0 { try await Task.sleep(for: .seconds(1)) }
         }
         book.hasServerEnded = true
@@ -44,7 +44,7 @@ package func playClub(_ cast: Cast, in world: World) async throws {
     world.always("the room has its newest messages") { book.isRoomInOrder }
     world.always("at most a page of messages waits for each member") { book.isBounded(cast) }
 
-    // Every fourth day is a good one. On the others, a kill frees what hangs, and nobody notices.
+    // Every fourth story has no faults, because a kill would end a hanging program and so hide the bug.
     if world.seed % 4 != 0 {
         // snippet.failing-disks
         var faults = Faults.harsh
@@ -76,7 +76,7 @@ private struct SimulatedClubDatabase: ClubDatabase {
 }
 
 extension Book {
-    /// As `World.until` does, but looks twice a second: that often is enough, and costs less.
+    /// Like `World.until`, but checks only twice a second, which costs less.
     fileprivate func wait(_ text: String, within timeout: Duration, _ condition: () -> Bool) async throws {
         let deadline = ContinuousClock.now + timeout
         while !condition() {
@@ -88,7 +88,7 @@ extension Book {
     }
 }
 
-/// Joins, does not wait long for the answer, leaves the room, and stays for a while.
+/// Joins a room with a short timeout, leaves it, and keeps the session for a while.
 private func visit(_ endpoint: Endpoint, book: Book, logger: Logger) async throws {
     try? await withSessionClient(to: endpoint, logger: logger) { session in
         let rooms = ClubClient(session).rooms

@@ -4,14 +4,14 @@ package import Lifeline
 package import Logging
 internal import Synchronization
 
-/// A member's phone: what its storage has outlives the program on it, which may be killed and started again.
+/// A member's phone. Its storage outlives the program on it, which may be killed and started again.
 package final class Phone: Sendable {
     struct Storage {
-        /// How many steps of the plan are done.
+        /// The number of finished steps of the plan.
         var stepCount = 0
-        /// How many messages the room has confirmed.
+        /// The number of messages that the room has confirmed.
         var saidCount: UInt64 = 0
-        /// What was asked for and not answered.
+        /// The transfer that was requested and not answered.
         var pending: Example_Club_V1_TransferRequest?
         var paid: [String] = []
         /// The transfers that the server has refused.
@@ -26,9 +26,9 @@ package final class Phone: Sendable {
     let name: String
     private let others: [String]
     private let cast: Cast
-    /// How long it takes to handle a message that it hears.
+    /// The time that it takes to handle a message.
     private let slowness: Duration
-    /// How long it waits between two steps of the plan, at most.
+    /// The maximum pause between two steps of the plan.
     private let maximumPause: Duration
     private let book: Book
     private let content = Mutex(Storage())
@@ -42,13 +42,13 @@ package final class Phone: Sendable {
 
     var hasFinished: Bool { storage.stepCount == Phone.stepCount }
 
-    /// Does what is left of the plan, and goes on hearing until the story is over.
+    /// Does the rest of the plan, and listens until the story is over.
     package func run(at endpoint: Endpoint, logger: Logger) async throws {
         var configuration = SessionClientConfiguration()
         configuration.name = name
         configuration.client.backoff.maximumAttempts = nil
         configuration.client.backoff.cap = .seconds(2)
-        // Each silent cut costs 20 s until it is noticed, instead of a minute: a story has many.
+        // A silent cut is noticed after 20 s instead of a minute, because a story has many.
         (configuration.client.connection.heartbeat.interval, configuration.client.connection.heartbeat.timeout) =
             (.seconds(5), .seconds(5))
         try await withSessionClient(to: endpoint, configuration: configuration, logger: logger) { session in
@@ -87,7 +87,7 @@ package final class Phone: Sendable {
         content.withLock { $0.saidCount = sequence }
     }
 
-    /// Long, so that a few fill what the server keeps for a member.
+    /// Returns a long text, so that a few messages fill the server's buffer for a member.
     static func text(of speaker: String, _ sequence: UInt64) -> String {
         "\(speaker) \(sequence) " + String(repeating: "x", count: 300)
     }
@@ -108,7 +108,7 @@ package final class Phone: Sendable {
         content.withLock { $0.pending = nil }
     }
 
-    /// Every fourth or so is more than anybody has.
+    /// Makes a transfer. About one in four exceeds every balance.
     private func makeTransfer(_ step: Int) -> Example_Club_V1_TransferRequest {
         .with {
             ($0.key, $0.from, $0.to) = ("\(name)/\(step)", name, others.randomElement() ?? name)
@@ -118,7 +118,7 @@ package final class Phone: Sendable {
         }
     }
 
-    // MARK: What comes
+    // MARK: Messages and entries
 
     private func listen(_ club: ClubClient) async throws {
         try await club.listen(in: Phone.room, after: storage.heard) { message in
@@ -147,5 +147,5 @@ package final class Phone: Sendable {
     }
 }
 
-/// Ends what a phone does.
+/// Ends the tasks of a phone.
 private struct StoryIsOver: Error {}

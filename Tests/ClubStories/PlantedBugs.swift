@@ -21,7 +21,7 @@ package struct PlantedBug: Sendable {
     /// Plays stories of a club with the bug.
     package var runner: StoryRunner { StoryRunner { try await playClub(cast, in: $0) } }
 
-    /// Plays the seeds from 1 on until one fails; nil if none of the first 200 does.
+    /// Returns the first seed from 1 to 200 that fails, or nil.
     package func find() async -> (seed: UInt64, failure: WorldFailure)? {
         for seed in 1...200 as ClosedRange<UInt64> {
             if let failure = await runner.play(seed, nil, isTracing: false).failure { return (seed, failure) }
@@ -30,12 +30,12 @@ package struct PlantedBug: Sendable {
     }
 }
 
-// MARK: - Of transfers
+// MARK: - Transfers
 
 extension PlantedBug {
     static let ofTransfers = [
         PlantedBug("a lost update after a retry") { cast in
-            // Notes the key first, and does the work then.
+            // Stores the key first, and moves the money in a later transaction.
             cast.transfer = { staff, request, context in
                 let isNew = try await staff.database.transaction { tables in
                     let noted = ClubTables.Transfer(request: request, outcome: .success(.init()))
@@ -110,7 +110,7 @@ extension PlantedBug {
                 var copy = try await staff.database.transaction { $0 }
                 let outcome = try copy.transfer(request)
                 Task {
-                    // Several are written together.
+                    // Waits for more transfers, in order to write them together.
                     try await Task.sleep(for: .milliseconds(200))
                     return try await staff.ledger.transfer(request, context: context)
                 }
@@ -120,7 +120,7 @@ extension PlantedBug {
         PlantedBug("a lock held across an await that deadlocks") { cast in
             cast.transfer = { staff, request, context in
                 try await staff.memory.locks.withLock(of: request.from) {
-                    // Somebody is asked. Meanwhile another transfer may take the locks in the other order.
+                    // Asks another service. Meanwhile, another transfer may take the locks in the other order.
                     try await Task.sleep(for: .milliseconds(300))
                     return try await staff.memory.locks.withLock(of: request.to) {
                         try await staff.ledger.transfer(request, context: context)
@@ -135,11 +135,11 @@ extension PlantedBug {
         },
     ]
 
-    // MARK: - Of what is read
+    // MARK: - Reading
 
     static let ofReading = [
         PlantedBug("order taken for granted between two methods") { cast in
-            // The balance is asked for behind the transfer, and so it counts it.
+            // The bug assumes that a balance requested after a transfer includes it.
             cast.payAndLook = { club, cast, request in
                 async let receipt = cast.pay(club, request)
                 async let balance = club.balance(of: request.from)
@@ -147,7 +147,7 @@ extension PlantedBug {
             }
         },
         PlantedBug("a cache that is not invalidated") { cast in
-            // Only the payer's account is.
+            // Invalidates only the payer's account.
             cast.transfer = { staff, request, context in
                 let receipt = try await staff.ledger.transfer(request, context: context)
                 staff.memory.balances.withLock { $0[request.from] = nil }
@@ -165,7 +165,7 @@ extension PlantedBug {
                 var last = request.after
                 while true {
                     let after = last
-                    // A database that goes on when its caller is cancelled.
+                    // The database does not stop when its caller is cancelled.
                     let reading = Task {
                         try await staff.database.transaction {
                             try $0.entries(of: request.account, after: after, limit: 16)
@@ -176,7 +176,7 @@ extension PlantedBug {
                         try? await stream.send(entry)
                         last = entry.number
                     }
-                    // Returns at once when the task is cancelled: a break was forgotten.
+                    // The sleep returns at once if the task is cancelled, and a break is missing.
                     if page.isEmpty { try? await Task.sleep(for: .seconds(1)) }
                 }
             }
@@ -199,11 +199,11 @@ extension PlantedBug {
         },
     ]
 
-    // MARK: - Of rooms
+    // MARK: - Rooms
 
     static let ofRooms = [
         PlantedBug("a leaked join") { cast in
-            // Goes on in a task of its own when the caller has given up, and perhaps has left.
+            // The task continues after the caller has given up, and perhaps left the room.
             cast.join = { staff, request, context in
                 try await Task { try await staff.rooms.join(request, context: context) }.value
             }
@@ -249,7 +249,7 @@ extension PlantedBug {
             cast.sessionEnded = { _, _ in }
         },
         PlantedBug("an unbounded buffer") { cast in
-            // Notices are put into a queue for each member, which nobody limits: written, stored, and read.
+            // Each message adds three notices to an unlimited queue of each member: written, stored, and read.
             cast.say = { staff, request, context in
                 let reply = try await staff.rooms.say(request, context: context)
                 for queue in staff.memory.queues.withLock({ $0.values }) {
@@ -277,7 +277,7 @@ extension PlantedBug {
             cast.waitingCount = { $0.rooms.waitingCount + $0.memory.queued.load(ordering: .relaxed) }
         },
         PlantedBug("a task that outlives its session, and writes late") { cast in
-            // What was said is looked for first, and written in a batch that other sessions do not wait for.
+            // Looks for the message first, and writes it in a later batch that other sessions do not wait for.
             cast.say = { staff, request, context in
                 let isKnown = try await staff.database.transaction {
                     request.sequence <= $0.rooms[request.room]?.lastSaid[request.speaker]?.sequence ?? 0
@@ -298,7 +298,7 @@ extension PlantedBug {
     package static let all = ofTransfers + ofReading + ofRooms
 }
 
-/// What bugs remember, in the process of a server.
+/// The state of planted bugs in a server process.
 final class BugMemory: Sendable {
     let balances = Mutex<[String: Example_Club_V1_BalanceReply]>([:])
     let queues = Mutex<[String: AsyncStream<Example_Club_V1_SayRequest>.Continuation]>([:])
@@ -306,7 +306,7 @@ final class BugMemory: Sendable {
     let locks = NamedLocks()
 }
 
-/// Locks that may be held while their owners wait.
+/// Locks that may be held across an await.
 actor NamedLocks {
     private var held: Set<String> = []
     private var waiting: [String: [CheckedContinuation<Void, Never>]] = [:]

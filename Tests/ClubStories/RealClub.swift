@@ -3,12 +3,12 @@ internal import Lifeline
 internal import Logging
 internal import Synchronization
 
-/// The members over real connections of this machine, on a good day.
+/// Plays the members over real connections of this machine, without faults.
 ///
 /// - Parameters:
-///   - slowness: how long the last of them takes to handle a message.
-///   - maximumPause: how long each waits between two steps, at most.
-/// - Returns: what did not hold; nil: everything held.
+///   - slowness: the time that the last member takes to handle a message.
+///   - maximumPause: the maximum pause between two steps of a member.
+/// - Returns: the first violation, or nil.
 package func playClubOverLoopback(slowness: Duration, maximumPause: Duration) async throws -> String? {
     let database = MemoryDatabase(Book.tables)
     let complaints = Mutex<[String]>([])
