@@ -3,12 +3,12 @@ import LifelineTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ClubTests {
-    /// The club as it is: nothing is found.
+    /// The club without planted bugs passes.
     @Test func staysInOrderOnABadDay() async throws {
         try await simulate(seeds: 1...6) { try await playClub(Cast(), in: $0) }
     }
 
-    /// Each bug is found, and its seed shows it again. Without a search for the fewest faults, which takes longer.
+    /// Finds each bug, and again with the same seed. Does not search for the fewest faults, which takes longer.
     @Test(arguments: PlantedBug.all) func findsPlantedBug(_ bug: PlantedBug) async throws {
         let (seed, failure) = try #require(await bug.find())
         let again = await bug.runner.play(seed, nil, isTracing: false).failure

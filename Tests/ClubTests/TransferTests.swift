@@ -16,7 +16,7 @@ import Testing
         #expect(tables.accounts.mapValues(\.balance) == ["ada": 70, "ben": 130])
     }
 
-    /// Else a request that arrives late would be carried out after its repetition was refused.
+    /// Otherwise a request that arrives late would be carried out after its repetition was refused.
     @Test func aRefusedTransferStaysRefused() throws {
         var tables = ClubTables(rooms: [], accounts: ["ada": 100, "ben": 100])
         for _ in 1...2 {
