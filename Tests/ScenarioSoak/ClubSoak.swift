@@ -10,7 +10,7 @@ enum ClubSoak {
         var simulatedTime = Duration.zero
     }
 
-    /// - Parameter progress: shows how many stories have been played.
+    /// - Parameter progress: shows the number of played stories.
     static func runAll(_ count: UInt64, progress: @escaping @Sendable (String) -> Void) async -> Bool {
         let started = ContinuousClock.now
         let totals = NIOLockedValueBox(Totals())
@@ -40,14 +40,14 @@ enum ClubSoak {
         return true
     }
 
-    /// A story of a bad day.
+    /// The seed of a story with faults.
     private static let replayedSeed: UInt64 = 1
 
-    /// Plays one story `count` times, more of them at once than there are processors, and compares the traces.
+    /// Plays one story `count` times, more at once than there are processors, and compares the traces.
     static func replay(_ count: UInt64) async -> Bool {
         let runner = StoryRunner { try await playClub(Cast(), in: $0) }
         let first = await runner.play(replayedSeed, nil, isTracing: true)
-        // Equal in all processes: LifelineTesting makes hashing deterministic.
+        // Equal in all processes, because LifelineTesting makes hashing deterministic.
         var fingerprint = Hasher()
         fingerprint.combine(first.trace)
         let others = await withTaskGroup(of: [String].self) { group in

@@ -89,13 +89,13 @@ enum ScenarioSoak {
         return result.failure == nil
     }
 
-    /// Of the processor's time, which does not depend on what else runs: 100 ms, as is promised.
+    /// The promised 100 ms of processor time, which does not depend on other programs.
     private static let hourLimit = Duration.milliseconds(100)
 
     private static func runHour() async -> Bool {
         var fastest = Duration.seconds(3_600)
         var hour: OutageHour?
-        // The first run also loads and warms what the others find.
+        // The first run also loads code and warms caches.
         for _ in 0..<5 {
             let started = processorTime
             do { hour = try await OutageHour.run(seed: 1) } catch { print("FAILED: \(error)") }
@@ -119,7 +119,7 @@ enum ScenarioSoak {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// Shows one line that changes, on a terminal only.
+    /// Replaces the line of progress, on a terminal only.
     @Sendable private static func progress(_ text: String) {
         guard isatty(2) == 1 else { return }
         let line = "\r\u{1B}[K\(text)"

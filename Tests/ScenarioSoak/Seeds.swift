@@ -1,10 +1,10 @@
-/// The seeds of stories, run in portions, two at a time.
+/// Runs the seeds of stories in portions, two portions at a time.
 enum Seeds {
     private static let portion: UInt64 = 200
 
     /// - Parameters:
     ///   - run: runs a portion.
-    ///   - add: takes what came of one. Returns whether to go on.
+    ///   - add: adds the result of a portion. Returns whether to continue.
     static func run<Part: Sendable>(
         below count: UInt64,
         _ run: @escaping @Sendable (Range<UInt64>) async -> Part,

@@ -7,17 +7,17 @@ struct Soak<Totals: Sendable>: Sendable {
 
     /// The totals of no story.
     let none: Totals
-    /// Adds the totals of some stories to those of others.
+    /// Adds the second totals to the first.
     let add: @Sendable (inout Totals, Totals) -> Void
-    /// Runs the story of a seed. Returns what did not hold; nil: everything held.
+    /// Runs the story of a seed. The failure is nil if everything held.
     let story: @Sendable (UInt64) -> (totals: Totals, failure: String?)
     let failureMessage: @Sendable (UInt64, String) -> String
 
-    /// Runs the stories of the seeds below `count`, and prints failures; it stops after ten.
+    /// Runs the stories of the seeds below `count`, and prints failures. Stops after ten failures.
     ///
     /// - Parameters:
-    ///   - progress: is told how far it has come.
-    ///   - summary: says what the stories had in them.
+    ///   - progress: shows the progress.
+    ///   - summary: describes the totals.
     /// - Returns: whether everything held.
     func run(
         below count: UInt64,
