@@ -5,14 +5,14 @@ public import LifelineTesting
 import NIOConcurrencyHelpers
 import SampleServices
 
-/// A whole fleet on a bad day: three servers, the store that joins them, and five clients behind a load balancer. The
-/// programs are the real ones; machines, links and processes fail.
+/// A fleet under faults: three servers, their shared store, and five clients behind a load balancer. The programs are
+/// the real ones; machines, links and processes fail.
 ///
-/// What must hold: a client gets the messages of its group in order, each once, and none is missing unless it was told;
-/// a message has one place in the group; a call is handled once at most, and exactly once where it was answered. When
-/// the faults have ended, everybody hears of what is said.
+/// The guarantees: A client gets the messages of its group in order and once, and is told of missing ones. A message
+/// has one position in the group. A call is handled at most once, and exactly once if it was answered. After the faults
+/// have ended, every client gets new messages.
 public enum FleetStory {
-    /// What has happened in a story.
+    /// The counts of a story.
     public struct Totals: Sendable, CustomStringConvertible {
         public var pushes = 0
         public var deliveries = 0
@@ -42,7 +42,7 @@ public enum FleetStory {
 
     /// Tells a story in a world.
     ///
-    /// - Parameter report: gets what has happened, where all held.
+    /// - Parameter report: gets the counts if everything held.
     public static func tell(in world: World, report: @escaping @Sendable (Totals) -> Void = { _ in }) async throws {
         let store = SimulatedFleetStore(on: world.host("store"))
         let servers = (1...3).map { world.host("server\($0)") }
@@ -91,7 +91,7 @@ public enum FleetStory {
 
     private static func push(_ text: String, at host: WorldHost, _ witness: FleetWitness) {
         host.run {
-            // It may be accepted nevertheless.
+            // A failed push may have been accepted.
             do { try await witness.fleet(on: host.name)?.push(Pushes.news, .with { $0.text = text }, to: group) } catch
             {}
             witness.pushed()
@@ -131,7 +131,7 @@ public enum FleetStory {
                 )
                 witness.answered(answer.number, to: name, asked: number)
             } catch {
-                // Whether it was handled is not known, or it was not: it is not asked again.
+                // The call was not handled, or the outcome is unknown. It is not repeated.
             }
         }
     }
@@ -150,7 +150,7 @@ private struct Echoes: SessionService {
         [
             .unary(Self.method) { (question: Question, _) async throws -> Answer in
                 witness.handled(question.number, from: question.text)
-                // Others come in between.
+                // Lets other calls begin meanwhile.
                 try await Task.sleep(for: .milliseconds(20))
                 return .with { $0.number = question.number }
             }
@@ -159,19 +159,19 @@ private struct Echoes: SessionService {
 }
 
 extension SessionClient {
-    /// How many of its sessions were lost until now.
+    /// The number of lost sessions so far.
     fileprivate var lossCount: Int {
         sessionHistory.count { if case .lost = $0.kind { true } else { false } }
     }
 }
 
-/// Sees what happens in a story, and ends it where something does not hold.
+/// Checks the events of a story, and makes it fail at the first violation.
 private final class FleetWitness: Sendable {
     private struct State {
         var fleets: [String: Fleet] = [:]
-        /// What each client got last, and how many sessions it had lost by then.
+        /// The last message of each client, and the number of sessions that it had lost by then.
         var newest: [String: (text: String, mark: GroupMark, lossCount: Int)] = [:]
-        /// What stands at a place of the group.
+        /// The texts at the positions of the group.
         var texts: [GroupPosition: String] = [:]
         var handled: [String: Set<UInt64>] = [:]
         var totals = FleetStory.Totals()
@@ -209,7 +209,7 @@ private final class FleetWitness: Sendable {
             state.totals.deliveries += 1
             if mark.followsGap { state.totals.gaps += 1 }
             if let known, known != text { return "\(mark.position) is \(known) and \(text)" }
-            // A new session begins with what is pushed from then on.
+            // A new session begins with the next pushed message.
             guard let last, last.lossCount == lossCount, last.mark.position.epoch == mark.position.epoch else {
                 return nil
             }

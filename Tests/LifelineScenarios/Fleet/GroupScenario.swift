@@ -2,13 +2,13 @@ import LifelineCore
 import LifelineFleet
 import LifelineTesting
 
-/// A random story of one group at a few nodes, whose engine tells late, twice, out of order or never, answers late, fails,
-/// and loses its history; with members that come and go, and cannot always take a message.
+/// A random story of one group at a few nodes. The engine sends news late, twice, out of order or never, answers late,
+/// fails, and loses its history. Members come and go, and cannot always take a message.
 ///
-/// What always holds: a member gets messages in order, none twice, and none is left out without its next message saying
-/// so. In the end, when all is well, each has got what was pushed last.
+/// The guarantees: A member gets messages in order and none twice, and its next message tells it of missing ones. After
+/// all faults have ended, each member has got the last message.
 package struct GroupScenario {
-    /// What stories had in them.
+    /// The counts of stories.
     package struct Totals: Sendable {
         package var messages = 0
         package var members = 0
@@ -31,9 +31,9 @@ package struct GroupScenario {
 
     package struct Result: Sendable {
         package var totals = Totals()
-        /// What did not hold; nil: everything held.
+        /// The first violation, if any.
         package var failure: String?
-        /// What happened, where that was asked for.
+        /// The events; empty without tracing.
         package var trace: [String] = []
     }
 
@@ -64,16 +64,16 @@ private func chance(_ percent: Int, using random: inout SimulationRandom) -> Boo
 }
 
 private final class GroupStory {
-    /// What a member has got.
+    /// The state of a member.
     private struct Seat {
         var node: Int
-        /// The position of the last message, or where it has joined.
+        /// The position of the last message, or of joining.
         var position: GroupPosition
-        /// Whether its next message has to say that others are missing before it.
+        /// Whether its next message has to follow a gap.
         var mayMiss = false
-        /// It leaves behind this message.
+        /// The last message that it gets before it leaves, if it leaves.
         var through: GroupPosition?
-        /// The node that it goes to.
+        /// The node that it moves to, if any.
         var goal: Int?
     }
 
@@ -81,11 +81,11 @@ private final class GroupStory {
         var machine: GroupScenario.Machine
         var turn: GroupScenario.Machine.Turn?
         var served: Set<Int> = []
-        /// The offset of a reading that the engine has not answered.
+        /// The offset of an unanswered read.
         var reading: UInt64?
-        /// News on its way.
+        /// News in transit.
         var news: [(GroupPosition, [UInt8])] = []
-        /// Members that are gone, and go to other nodes.
+        /// Members that have left for other nodes.
         var departed: [Int] = []
     }
 
@@ -216,7 +216,7 @@ private final class GroupStory {
         var blocked: [(Int, UInt64)] = []
         for live in turn.members where seats[live.member.id]?.node == node {
             for message in turn.messages where live.wants(message) {
-                // A session that is over here takes nothing any more.
+                // A moved session may take no more messages here.
                 let percent = seats[live.member.id]?.goal == nil ? 10 : 50
                 if blocking || percent == 50, chance(percent, using: &random) {
                     blocked.append((live.member.id, message.offset))
@@ -229,7 +229,7 @@ private final class GroupStory {
         try arrive(from: node)
     }
 
-    /// A member goes to another node.
+    /// Starts the move of a member to another node.
     private func move() {
         guard let id = seats.keys.sorted().randomElement(using: &random), let seat = seats[id], seat.through == nil,
             seat.goal == nil
@@ -241,7 +241,7 @@ private final class GroupStory {
         nodes[seat.node].served.remove(id)
     }
 
-    /// Members that nothing is sent to any more at a node join at others.
+    /// Lets members join their new node after the old one sends them nothing more.
     private func arrive(from node: Int) throws(GroupScenario.Violation) {
         for id in nodes[node].departed {
             guard var seat = seats[id], let goal = seat.goal else { continue }
@@ -258,7 +258,7 @@ private final class GroupStory {
             result.totals.moves += 1
             (seat.goal, seat.node) = (nil, goal)
             if left.followsGap || !join.isRecovered { seat.mayMiss = true }
-            // It is told with the next message.
+            // The next message tells the member of the loss.
             if !join.isRecovered { seat.position = join.position }
             seats[id] = seat
         }
@@ -282,7 +282,7 @@ private final class GroupStory {
         nodes[node].machine.served(id, serving, .sent)
     }
 
-    /// A member gets a message.
+    /// Checks a message that a member gets.
     private func take(
         _ id: Int,
         _ epoch: UInt64,
@@ -357,10 +357,10 @@ private final class GroupStory {
         log = []
     }
 
-    /// All faults end: every member gets the last message.
+    /// Ends all faults, and checks that every member gets the last message.
     private func settle() throws(GroupScenario.Violation) {
         push()
-        // Twice, as members may be on their way to a node that was settled.
+        // Twice, because members may move to a node that has already settled.
         for node in Array(nodes.indices) + Array(nodes.indices) {
             nodes[node].news = []
             nodes[node].machine.noted(newest)
@@ -377,7 +377,7 @@ private final class GroupStory {
                 if seat.position != newest { throw fail("\(id) ends at \(seat.position), not \(newest)") }
                 continue
             }
-            // What is lost it is not told of, as nothing comes behind it.
+            // The member is not told of lost messages, because no message follows them.
             if keepsAll, through.epoch == epoch, seat.position.epoch == epoch, seat.position.offset < through.offset {
                 throw fail("\(id) has left before \(through)")
             }

@@ -2,14 +2,14 @@ import LifelineCore
 import LifelineFleet
 import LifelineTesting
 
-/// A random story of who is in one group of a few nodes, whose engine fails, answers late, tells late, twice, out of order
-/// or never, and loses what it has; with nodes that die, come back, and lose their leases.
+/// A random story of presence in one group at a few nodes. The engine fails, answers late, sends news late, twice, out
+/// of order or never, and loses its data. Nodes die, come back, and lose their leases.
 ///
-/// What always holds: watchers are told by turns that a member has joined and left. In quiet stories nothing fails: then
-/// members are seen soon, and one that is away for a moment has not left. In the end, when all is well, each watcher sees
-/// who is there.
+/// The guarantees: Watchers see a member join and leave alternately. In quiet stories, which have no failures, watchers
+/// see a member soon, and a short absence is not reported as leaving. After all failures have ended, each watcher sees
+/// all present members.
 package struct PresenceScenario {
-    /// What stories had in them.
+    /// The counts of stories.
     package struct Totals: Sendable {
         package var joins = 0
         package var events = 0
@@ -32,9 +32,9 @@ package struct PresenceScenario {
 
     package struct Result: Sendable {
         package var totals = Totals()
-        /// What did not hold; nil: everything held.
+        /// The first violation, if any.
         package var failure: String?
-        /// What happened, where that was asked for.
+        /// The events; empty without tracing.
         package var trace: [String] = []
     }
 
@@ -54,7 +54,7 @@ package struct PresenceScenario {
     }
 }
 
-/// What the engine has: a naive one.
+/// A naive model of the engine.
 private struct Engine {
     struct Entry {
         var version: UInt64
@@ -95,15 +95,15 @@ private struct Engine {
 private final class PresenceStory {
     private struct Watcher {
         var feed: PresenceFeed
-        /// Whom it sees; nil: it was told nothing yet.
+        /// The members that it sees; nil before the first event.
         var view: Set<String>?
     }
 
     private struct Node {
         var name: String
-        /// Nil while it is dead.
+        /// Nil while the node is dead.
         var machine: PresenceMachine?
-        /// Whether there was something to keep the machine for.
+        /// Whether the machine was in use.
         var isUsed = false
         /// Counts its lives.
         var life = 0
@@ -112,20 +112,20 @@ private final class PresenceStory {
         var watchers: [Watcher] = []
         var nextRenewal = MonotonicTime(nanoseconds: 0)
         var nextComparison = MonotonicTime(nanoseconds: 0)
-        /// When it has told the engine last, and whether the change was full.
+        /// The time of the last update to the engine, and whether the change was full.
         var lastUpdate: (time: MonotonicTime, isFull: Bool)?
     }
 
     private static let lease = Duration.seconds(3)
     private static let comparison = Duration.seconds(2)
-    /// What takes longer in a quiet story is too late.
+    /// The longest allowed delay in a quiet story.
     private static let lag = Duration.milliseconds(500)
 
     var result = PresenceScenario.Result()
     private let isTracing: Bool
     private let isQuiet: Bool
-    /// How long the engine keeps what nobody compares. Where that is long, nodes that come back have another name: what
-    /// they have told is over with their leases.
+    /// The time for which the engine keeps entries that are not compared. If it is long, nodes come back under another
+    /// name, so that their entries end with their leases.
     private let lifetime: Duration
     private let options: PresenceMachine.Options
     private var random: SimulationRandom
@@ -135,14 +135,14 @@ private final class PresenceStory {
     private var lastSession = 0
     private var lastAttribute = 0
     private var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    /// What happens later, in the order of the numbers where times are the same.
+    /// Scheduled actions; the numbers order those of the same time.
     private var later: [(time: MonotonicTime, number: Int, action: () -> Void)] = []
     private var lastNumber = 0
-    /// Since when members are there.
+    /// The time since which members are present.
     private var presentSince: [String: MonotonicTime] = [:]
-    /// Since when they are not.
+    /// The time since which they are absent.
     private var absentSince: [String: MonotonicTime] = [:]
-    /// Since when they were away last, but for moments that others may not have seen.
+    /// The time since which they were last away, without regard to returns too short for others to see.
     private var awaySince: [String: MonotonicTime] = [:]
 
     init(seed: UInt64, isTracing: Bool) {
@@ -188,7 +188,7 @@ private final class PresenceStory {
         if result.failure == nil { leaveNothing() }
     }
 
-    /// Time goes on.
+    /// Advances the time.
     private func pass(_ duration: Duration) {
         let end = now + duration
         while result.failure == nil {
@@ -217,7 +217,7 @@ private final class PresenceStory {
         later.append((now + delay, lastNumber, action))
     }
 
-    /// How long a command takes one way.
+    /// Returns the delay of a command or an answer.
     private func delay() -> Duration {
         .milliseconds(.random(in: 0...(fails && !isQuiet && chance(20) ? 400 : 15), using: &random))
     }
@@ -266,7 +266,7 @@ private final class PresenceStory {
         changeSessions { nodes[index].sessions = [:] }
     }
 
-    /// Changes a node's machine, and has done what comes of it.
+    /// Changes a node's machine, and performs the resulting work.
     private func change(_ index: Int, _ body: (inout PresenceMachine, MonotonicTime) -> Void) {
         guard nodes[index].machine != nil else { return }
         body(&nodes[index].machine!, now)
@@ -292,7 +292,7 @@ private final class PresenceStory {
         for other in work.reads { read(index, other) }
     }
 
-    /// Calls back in the same life of a node only.
+    /// Calls back only in the same life of a node.
     private func answer(_ index: Int, _ body: @escaping (inout PresenceMachine, MonotonicTime) -> Void) {
         let life = nodes[index].life
         after(delay()) { [self] in if nodes[index].life == life { change(index, body) } }
@@ -309,7 +309,7 @@ private final class PresenceStory {
         nodes[index].lastUpdate = (now, count == options.maximumChangeCount)
         let life = nodes[index].life
         if failsNow(15) {
-            // It comes to the engine late, or never.
+            // The change reaches the engine late, or never.
             if chance(60) { after(delay()) { [self] in apply(change) } }
             return answer(index) { $0.updateFailed(now: $1) }
         }
@@ -372,7 +372,7 @@ private final class PresenceStory {
         }
     }
 
-    // MARK: What happens
+    // MARK: Random events
 
     private func act() {
         let index = Int.random(in: nodes.indices, using: &random)
@@ -454,7 +454,7 @@ private final class PresenceStory {
         change(index) { machine, _ in machine.removeWatcher() }
     }
 
-    // MARK: What holds
+    // MARK: Checks
 
     private var present: Set<String> { Set(nodes.lazy.flatMap(\.sessions.values).map(\.name)) }
 
@@ -493,7 +493,7 @@ private final class PresenceStory {
         }
     }
 
-    /// A watcher is told that somebody has left.
+    /// Checks the news that a member has left.
     private func checkLeave(_ name: String) {
         if let since = presentSince[name], now - since > Self.lag { fail("\(name) is told to have left, and is there") }
         if let since = awaySince[name], absentSince[name] != nil, now - since < options.grace {
@@ -501,7 +501,7 @@ private final class PresenceStory {
         }
     }
 
-    /// Whom a machine shows in a story where nothing fails.
+    /// Checks the members that a machine shows in a quiet story.
     private func checkQuiet() {
         for node in nodes {
             guard let shown = node.machine?.present else { continue }
@@ -515,7 +515,7 @@ private final class PresenceStory {
         }
     }
 
-    /// When all is well, every watcher sees who is there.
+    /// Checks that every watcher sees the present members after all failures have ended.
     private func checkAll() {
         let told = Set(nodes.lazy.compactMap(\.machine).flatMap(\.ownMembers))
         for (index, node) in nodes.enumerated() where node.machine != nil {
@@ -528,7 +528,7 @@ private final class PresenceStory {
         }
     }
 
-    /// When all have gone, nothing is left.
+    /// Checks that nothing remains after all watchers and members have left.
     private func leaveNothing() {
         for index in nodes.indices {
             while !nodes[index].watchers.isEmpty { unwatch(index) }
