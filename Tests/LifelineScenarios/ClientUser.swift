@@ -2,21 +2,21 @@ package import Lifeline
 package import LifelineCore
 package import LifelineTesting
 
-/// The user of a real `Client` on a host of a world. It sends, receives, and keeps all that it is told.
+/// The user of a real `Client` on a host of a world. It sends, receives, and records events.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 package final class ClientUser: @unchecked Sendable {
     package typealias Client = Lifeline.Client<RawMessage, RawMessage>
 
     package struct Configuration: Sendable {
         package var client = ClientConfiguration()
-        /// Whether the client asks a silent server for a sign of life. It answers in any case.
+        /// Whether the client pings a silent server. It answers pings in any case.
         package var asks = true
 
         package init() {}
     }
 
-    /// How a send ended.
+    /// The outcome of a send.
     package enum SendEnd: Sendable, Hashable {
         case accepted(connection: UInt64?)
         case dropped
@@ -27,9 +27,9 @@ package final class ClientUser: @unchecked Sendable {
     package struct Send {
         package let payload: [UInt8]
         package let policy: SendPolicy
-        /// Nil while it waits for `send` of its task that comes before.
+        /// The time of the call of `send`; nil while it waits for an earlier call of its task.
         package internal(set) var offeredAt: MonotonicTime?
-        /// Nil while it waits.
+        /// The outcome; nil while the send waits.
         package internal(set) var end: SendEnd?
         /// The task that sends it.
         fileprivate var program: Program<Void>?
@@ -42,7 +42,7 @@ package final class ClientUser: @unchecked Sendable {
     package private(set) var events: [ClientEvent] = []
     /// The sends. Their numbers, from 1 on, are in their messages.
     package private(set) var sends: [Send] = []
-    /// The payloads of the messages that have come.
+    /// The payloads of the received messages.
     package private(set) var received: [[UInt8]] = []
     /// Whether `Client.run()` has returned.
     package private(set) var hasRun = false
@@ -53,7 +53,7 @@ package final class ClientUser: @unchecked Sendable {
     /// The calls of `Client.close()` that have not returned.
     package private(set) var openCloseCount = 0
 
-    /// Checks what it is told.
+    /// Checks the reported events.
     weak var witness: Witness?
     private var made: Client?
     private var running: Program<Void>?
@@ -88,7 +88,7 @@ package final class ClientUser: @unchecked Sendable {
     package var client: Client { made! }
     package var machine: SimulatedHost { host.machine }
     package var transitions: [ConnectionTransition] { events.map(\.transition) }
-    /// The messages that each connection has lost, as far as they have ended.
+    /// The number of messages that each ended connection has lost.
     package var undelivered: [Int] { events.compactMap(\.undeliveredMessageCount) }
     package var waitingSendCount: Int { sends.count { $0.end == nil } }
     package var state: ConnectionState { client.state }
@@ -118,10 +118,10 @@ package final class ClientUser: @unchecked Sendable {
 
     // MARK: Running
 
-    /// Runs the client, and takes its steps and its messages.
+    /// Runs the client, and reads its steps and messages.
     package func start() {
         host.run { [self] in
-            // From the first step on.
+            // Made before the client runs, to get the first step.
             var steps = client.events.makeAsyncIterator()
             running = host.run { [self] in
                 defer { hasRun = true }
@@ -137,7 +137,7 @@ package final class ClientUser: @unchecked Sendable {
         read()
     }
 
-    /// Whether it takes the messages that come. If not, the server has to wait.
+    /// Whether it reads messages. If not, the server has to wait.
     package var reads = true {
         didSet {
             if reads == oldValue { return }
@@ -146,10 +146,10 @@ package final class ClientUser: @unchecked Sendable {
             if reads { read() } else { reader?.cancel() }
         }
     }
-    /// When it last began to take messages, or stopped.
+    /// The time at which it last started or stopped reading messages.
     package private(set) var readsSince = MonotonicTime(nanoseconds: 0)
 
-    /// Takes messages in a loop that goes on where the one before was left.
+    /// Reads messages in a loop, after the previous loop has ended.
     private func read() {
         let before = reader
         reader = host.run { [self] in

@@ -1,36 +1,34 @@
 internal import LifelineCore
 internal import LifelineTesting
 
-/// Checks one side's connections: a peer that is dead is given up within the bound, and one that lives and answers is
-/// not.
+/// Checks the connections of one side: it gives up a dead peer within the bound, and never a live peer that answers.
 ///
-/// It goes by what came in, what was written and how long the machine has been awake, and shares no code with
-/// `Liveness`. The timers of a connection stand still while the machine sleeps, so that bounds are in the time that it
-/// was awake.
+/// It knows the bytes read and written and the machine's uptime, and shares no code with `Liveness`. The timers of a
+/// connection stand still while the machine sleeps, so the bounds count uptime.
 struct LifeWitness {
     private struct Watched {
         let stream: Int
-        /// When the peer last gave a sign of life, or this side read on.
+        /// The time at which bytes last came from the peer, or this side last started to read.
         var life: Moment
-        /// When it last did, or its kernel acknowledged something: a ping may have been on its way until then.
+        /// The time of that or of the peer's last acknowledgement: a ping may have been on its way until then.
         var progress: Moment
         var acknowledged: UInt64 = 0
         var readCount: Int
         var readsSince: MonotonicTime?
-        /// Bytes written before that, by then, and by now.
+        /// Bytes written before the time of `life`, by that time, and until now.
         var writtenBefore: UInt64 = 0
         var writtenAt: UInt64 = 0
         var written: UInt64 = 0
-        /// Since when more bytes are unanswered than may be.
+        /// The time since which more bytes are unanswered than allowed.
         var overLimit: Moment?
-        /// Since when bytes wait of which the kernel has taken none.
+        /// The time since which bytes wait and the kernel takes none.
         var stall: Moment?
         var taken: Int
         /// Whether the peer may have had no chance to answer in time.
         var isIll = false
     }
 
-    /// A time, and how long the machine had been awake by then.
+    /// A time, and the machine's uptime at that time.
     private struct Moment {
         var time: MonotonicTime
         var uptime: Duration
@@ -39,11 +37,11 @@ struct LifeWitness {
     private let options: LivenessOptions
     private let host: SimulatedHost
     private let looksForSleep: Bool
-    /// How much later than it happens something may be seen here.
+    /// The maximum delay with which the witness sees an event.
     private let slack: Duration
-    /// Within what time an answer is sure to count.
+    /// The time within which an answer certainly counts.
     let patience: Duration
-    /// Few at a time, so that an array is the fastest dictionary.
+    /// An array, which is faster than a dictionary for a few entries.
     private var watched: [Watched] = []
 
     init(of options: LivenessOptions, on host: SimulatedHost, looksForSleep: Bool, slack: Duration = .zero) {
@@ -63,7 +61,8 @@ struct LifeWitness {
 
     // MARK: Looking
 
-    /// After every step. `isIll`: the peer may not get to answer in time, or not all of it is its own fault.
+    /// Checks a connection after every step. `isIll`: whether the peer may fail to answer in time, through its own
+    /// fault or not.
     mutating func look(at status: ChannelStatus, isIll: Bool, _ witness: Witness) {
         let now = self.now
         let index = place(of: status, now)
@@ -113,7 +112,7 @@ struct LifeWitness {
         if isIll || status.isCutOff || status.unacknowledgedByteCount > 8_000 { watched.isIll = true }
     }
 
-    /// What is ill at one end is so at the other.
+    /// Marks a connection as ill because its other end is.
     mutating func fallIll(_ stream: Int) {
         if let index = place(of: stream) { watched[index].isIll = true }
     }
@@ -133,25 +132,25 @@ struct LifeWitness {
         let bound = max(heartbeat.interval, heartbeat.timeout) + misses
         check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
-            // An acknowledgement is seen at the end of the heartbeat's timeout, which may have begun before, and is
-            // followed by another timeout after that under way.
+            // An acknowledgement is noticed at the end of a heartbeat timeout, which may have begun earlier. Another
+            // timeout follows the one in progress.
             let isOnItsWay = watched.progress.time >= overLimit.time - heartbeat.timeout
             let bound = heartbeat.timeout * (isOnItsWay ? 3 : 1)
             let since = isOnItsWay ? watched.progress : overLimit
             check(now, since, bound, afterSleep: bound + heartbeat.timeout, "does not answer", witness)
         }
-        // Who looks for sleep asks at once after a long one.
+        // A side that looks for sleep pings at once after a long one.
         let hasSlept = watched.life.time < host.lastSleepTime && host.lastSleepDuration >= heartbeat.interval
         let wake = host.lastWakeTime
-        // The timeout in which the last acknowledgement came is none of the misses.
+        // The timeout during which the last acknowledgement came does not count as a miss.
         let question = watched.progress.time > wake ? watched.progress.time + heartbeat.timeout : wake
         if looksForSleep, hasSlept, now.time - question > misses + slack {
             witness.fail("\(host.name): the peer has been silent since the machine slept, and nobody minds")
         }
     }
 
-    /// - Parameter afterSleep: how much of the time since the machine was last awake it may take, if it has slept
-    ///   meanwhile: what became late then may be begun anew.
+    /// - Parameter afterSleep: the bound on the time since the machine woke, if it has slept meanwhile, because timers
+    ///   that became late may start again.
     private func check(
         _ now: Moment,
         _ since: Moment,
@@ -169,7 +168,7 @@ struct LifeWitness {
 
     // MARK: Giving up
 
-    /// A connection has ended on this side, at a time.
+    /// Checks the end of a connection on this side.
     mutating func closed(
         _ stream: Int,
         for failure: ConnectionError.Code?,
@@ -182,7 +181,7 @@ struct LifeWitness {
         func fail(_ what: String) {
             witness.fail("\(host.name): \(what)")
         }
-        // What has happened may have been seen a little later.
+        // The witness may have seen events a little late.
         let silence = time - watched.life.time + slack
         switch failure {
         case .heartbeatTimeout:

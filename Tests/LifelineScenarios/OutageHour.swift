@@ -3,19 +3,19 @@ internal import LifelineCore
 internal import LifelineTesting
 internal import NIOConcurrencyHelpers
 
-/// An hour in which something fails every 20 seconds and is mended again.
+/// An hour with an outage every 20 seconds.
 package struct OutageHour: Sendable {
     package private(set) var outageCount = 0
     package private(set) var transitionCount = 0
     package private(set) var deliveredCount = 0
     package private(set) var sentCount = 0
 
-    /// Whether every outage was noticed and put right, and messages arrived in between: else nothing was measured.
+    /// Whether the client recovered from every outage, and messages arrived in between. If not, nothing was measured.
     package var isPlausible: Bool {
         transitionCount >= outageCount * 2 && deliveredCount > sentCount / 2 && deliveredCount <= sentCount
     }
 
-    /// - Throws: where the story of the hour fails.
+    /// - Throws: the failure of the story.
     package static func run(seed: UInt64) async throws -> OutageHour {
         let hour = NIOLockedValueBox(OutageHour())
         var limits = SimulationLimits()

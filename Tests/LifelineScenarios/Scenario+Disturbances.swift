@@ -2,7 +2,7 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-// What happens.
+// Random disturbances.
 extension ScenarioStory {
     func disturb() {
         switch Int.random(in: 0..<100, using: &random) {
@@ -19,12 +19,12 @@ extension ScenarioStory {
     private func sendSome() {
         var payloads: [[UInt8]] = []
         for _ in 0..<Int.random(in: 1...8, using: &random) {
-            // Mostly short; now and then longer than what kernels keep.
+            // Mostly short; sometimes longer than the buffers of kernels.
             let limit = [10, 300, 3_000, 150_000].randomElement(using: &random) ?? 0
             let length = Int.random(in: 0...limit, using: &random)
             payloads.append([UInt8](repeating: .random(in: 0...255, using: &random), count: length))
         }
-        // From one task, or from one each.
+        // From one task, or from one task each.
         if Int.random(in: 0..<4, using: &random) == 0 {
             user.send(payloads, policy: randomPolicy())
         } else {
@@ -64,7 +64,7 @@ extension ScenarioStory {
     }
 
     private func broadcast() {
-        // Mostly short; now and then longer than what kernels keep, and than what the server keeps.
+        // Mostly short; sometimes longer than the buffers of kernels and of the server.
         let limit = [1_000, 1_000, 200_000].randomElement(using: &random) ?? 0
         let payload = [UInt8](repeating: 7, count: .random(in: (limit / 2)...limit, using: &random))
         do throws(FramingError) {
@@ -81,7 +81,7 @@ extension ScenarioStory {
     }
 
     private func wish() {
-        // Mostly one that still waits; cancelling one that has ended does nothing.
+        // Mostly a send that still waits, because cancelling an ended one does nothing.
         let waiting = user.sends.indices.filter { user.sends[$0].end == nil }
         let number = (waiting.randomElement(using: &random) ?? 0) + 1
         switch Int.random(in: 0..<40, using: &random) {
@@ -144,7 +144,7 @@ extension ClientUser.Configuration {
             client.sendQueue.maximumByteCount = .random(in: 0...5_000, using: &random)
         }
         if Bool.random(using: &random) { client.connection.outboundWaterMarks = WaterMarks(low: 64, high: 1_024) }
-        // So that little is enough to make the server wait.
+        // Low, so that few messages make the server wait.
         client.connection.inboundWaterMarks = WaterMarks(low: 500, high: 2_000)
         client.connection.connectTimeout = .seconds([3, 10].randomElement(using: &random) ?? 3)
         configuration.client = client
@@ -171,7 +171,7 @@ extension LivenessOptions {
             options.writeTimeout = .milliseconds(Int.random(in: 5_000...40_000, using: &random))
         }
         guard let heartbeat = options.heartbeat else { return options }
-        // Without a heartbeat, both of these end connections in which nothing is amiss.
+        // Without a heartbeat, both of these end healthy connections.
         if Int.random(in: 0..<4, using: &random) == 0 {
             options.idleTimeout = heartbeat.interval + .milliseconds(Int.random(in: 2_000...30_000, using: &random))
         }

@@ -2,28 +2,28 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// A random story that follows from a seed: a client, a server, and what happens to them and to the network between
-/// them. The client is a real one, with its tasks and channels. After every step it is checked what has to hold.
+/// A random story that a seed determines: a client, a server, and disturbances of both and of their network. The client
+/// is a real one, with its tasks and channels. A witness checks the guarantees after every step.
 package struct Scenario: Sendable {
-    /// How it went.
+    /// The result of a story.
     package struct Result: Sendable {
-        /// The first thing that did not hold; nil when everything did.
+        /// The first violation, if any.
         package let failure: String?
         package let eventCount: Int
         package let simulatedTime: Duration
         /// Empty without tracing.
         package let trace: [String]
-        /// What happened in it; empty without tracing.
+        /// The names of the steps and events that occurred; empty without tracing.
         package let seen: Set<String>
     }
 
     private let seed: UInt64
     private let isTracing: Bool
 
-    /// - Parameter isTracing: whether to keep what happens, which takes about as much time as the rest.
+    /// - Parameter isTracing: whether to record a trace, which takes about as much time as the rest.
     package init(seed: UInt64, isTracing: Bool) { (self.seed, self.isTracing) = (seed, isTracing) }
 
-    /// Plays it in a world of its own.
+    /// Plays the story in a world of its own.
     package func run() async -> Result {
         var limits = SimulationLimits()
         (limits.time, limits.endTime) = (.seconds(20_000), .seconds(1))
@@ -40,14 +40,14 @@ package struct Scenario: Sendable {
     }
 }
 
-/// What is counted in a story. Unchecked: only its world's thread uses it, until it has ended.
+/// The counts of a story. Unchecked: only its world's thread uses it until the story ends.
 final class ScenarioRecord: @unchecked Sendable {
     fileprivate(set) var eventCount = 0
     fileprivate(set) var time = Duration.zero
     fileprivate(set) var seen: Set<String> = []
 }
 
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class ScenarioStory: @unchecked Sendable {
     let world: World
     let serverHost: WorldHost
@@ -59,7 +59,7 @@ final class ScenarioStory: @unchecked Sendable {
 
     init(in world: World, _ record: ScenarioRecord) async throws {
         (self.world, self.record) = (world, record)
-        // Other numbers than the world's own.
+        // Other numbers than the world's own generator has.
         random = SimulationRandom(seed: world.seed &+ 1 << 32)
         let clientHost = world.host("client")
         serverHost = world.host("server")
@@ -104,7 +104,7 @@ final class ScenarioStory: @unchecked Sendable {
         }
         for _ in 0..<Int.random(in: 5...40, using: &random) {
             disturb()
-            // Often short, so that things meet; sometimes long enough for everything to time out.
+            // Often short, so that disturbances overlap; sometimes long enough for everything to time out.
             let limit: Duration =
                 [.milliseconds(50), .seconds(1), .seconds(10), .seconds(60)]
                 .randomElement(using: &random) ?? .zero
@@ -116,7 +116,7 @@ final class ScenarioStory: @unchecked Sendable {
         server.onClose = nil
     }
 
-    /// Everything is well from now on, for long enough that the client is ready again, or has said why it is not.
+    /// Ends all disturbances for long enough that the client is ready again, or has given a reason why not.
     private func recover() async throws {
         world.note("all is well from now on")
         for host in world.hosts {
@@ -131,8 +131,8 @@ final class ScenarioStory: @unchecked Sendable {
         if awake > .zero { try await Task.sleep(for: awake) }
         user.reads = true
         user.send([1], policy: .drop(after: .seconds(1)))
-        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone, and
-        // up to 15 probes of 2 minutes where the peer had no room.
+        // Without a heartbeat, the client notices a lost peer after TCP's 15 retransmissions, about 15 minutes, or, if
+        // the peer had no room, after up to 15 probes of 2 minutes.
         try await Task.sleep(for: user.configuration.asks ? .seconds(200) : .seconds(3_000))
         witness.checkRecovery()
         if user.state == .gaveUp {
@@ -158,7 +158,7 @@ final class ScenarioStory: @unchecked Sendable {
 }
 
 extension Scenario {
-    /// What to say of a failure, with the command that shows what led to it.
+    /// Describes a failure, with the command that replays it.
     package static func failureMessage(_ seed: UInt64, _ what: String) -> String {
         "scenario \(seed) failed: \(what); replay: scripts/soak --scenario \(seed)"
     }

@@ -1,26 +1,26 @@
 internal import LifelineCore
 internal import LifelineTesting
 
-/// A connection of the client, as its network sees it.
+/// A connection of the client, as the network sees it.
 final class WatchedConnection {
     let stream: SimulatedStream
     let beganAt: MonotonicTime
-    /// The client's number of the connection; nil where the user was not told of one.
+    /// The client's number of the connection; nil if it was not reported to the user.
     var id: UInt64?
-    /// The messages in the bytes that the client's kernel has taken, in order, and where they end.
+    /// The messages in the bytes that the client's kernel has taken, in order, with the positions of their ends.
     private(set) var written: [(number: Int, end: UInt64)] = []
     private(set) var deliveredCount = 0
     /// The place of the last offer that was not overtaken.
     var lastOffer = 0
-    /// How many bytes the server's kernel has acknowledged by when.
+    /// The number of bytes that the server's kernel had acknowledged by a time.
     private var acknowledgements: [(time: MonotonicTime, total: UInt64)] = []
     private(set) var lastReadAt: MonotonicTime?
     private var readCount = 0
     private(set) var isOpen = false
-    /// When it was last seen that it is not open, or no more.
+    /// The time at which it was first seen closed; before it opens, the time at which it began.
     private(set) var closedAt: MonotonicTime
     private(set) var reads = false
-    /// Since when the client's kernel has had room; nil while it has none.
+    /// The time since which the client's kernel has room; nil while it has none.
     private(set) var roomSince: MonotonicTime?
     private var scanner = FrameScanner()
 
@@ -29,7 +29,7 @@ final class WatchedConnection {
         (beganAt, closedAt) = (now, now)
     }
 
-    /// - Parameter status: nil when it is not open.
+    /// - Parameter status: nil if the connection is not open.
     func look(at status: ChannelStatus?, _ now: MonotonicTime) {
         if isOpen, status == nil { closedAt = now }
         isOpen = status != nil
@@ -41,7 +41,7 @@ final class WatchedConnection {
         roomSince = stream.hasClientRoom ? roomSince ?? now : nil
     }
 
-    /// The client's kernel has taken bytes.
+    /// Records bytes that the client's kernel has taken.
     func wrote(_ bytes: ArraySlice<UInt8>, _ body: (_ number: Int) -> Void) {
         scanner.scan(bytes) { message, end in
             guard message.kind == .message else { return }
@@ -50,15 +50,15 @@ final class WatchedConnection {
         }
     }
 
-    /// The message that is to be delivered next. Moves on to the one after it.
+    /// Returns the message to be delivered next, and advances to the one after it.
     func takeDelivered() -> Int? {
         guard deliveredCount < written.count else { return nil }
         deliveredCount += 1
         return written[deliveredCount - 1].number
     }
 
-    /// How many messages the server's kernel has acknowledged: at least, by what was known at an earlier time, and at
-    /// most.
+    /// Returns the number of messages that the server's kernel has acknowledged: at least those known at an earlier
+    /// time, at most those known now.
     func acknowledgedCount(isEarlier: (MonotonicTime) -> Bool) -> ClosedRange<Int> {
         let total = acknowledgements.last?.total ?? 0
         let earlier = acknowledgements.last { isEarlier($0.time) }?.total ?? 0
@@ -69,7 +69,7 @@ final class WatchedConnection {
 /// Finds the messages in a stream of frames.
 private struct FrameScanner {
     private var head: [UInt8] = []
-    /// Bytes of the present frame that are still to come, once its head was read.
+    /// The number of missing bytes of the current frame; nil until its head is complete.
     private var rest: Int?
     private var position: UInt64 = 0
 
@@ -103,7 +103,7 @@ private struct FrameScanner {
         if let message { body(message, position) }
     }
 
-    /// The length that the prefix declares, and that of the prefix; nil until it is complete.
+    /// The declared length, and the length of the prefix; nil until the prefix is complete.
     private var headLength: (length: Int, prefix: Int)? {
         var length = 0
         for (index, byte) in head.enumerated() {

@@ -4,13 +4,13 @@ internal import LifelineTesting
 
 // Steps, attempts, their budget and their reasons.
 extension Witness {
-    // MARK: What the user does
+    // MARK: Actions of the user
 
     func wantsEnd() { firstEndRequest = firstEndRequest ?? user.now }
 
     func wantsReconnection() { reconnections.append(user.now) }
 
-    /// A ping is about to be sent.
+    /// Records that the client is about to send a ping.
     func pinged() {
         if probeDueSince != nil { see("probe") }
         probeDueSince = nil
@@ -21,11 +21,11 @@ extension Witness {
         probeDueSince = isUp && user.state == .ready && hasHeartbeat ? machine.simulation.now : nil
     }
 
-    /// Whether the client may have known, at a time, that there is a network, or that there is none.
+    /// Whether the client may have believed, at `time`, that the network is up, or that it is down.
     private func mayHaveNetwork(_ isUp: Bool, at time: MonotonicTime) -> Bool {
         for report in networkReports.reversed() where report.time <= time {
             if report.isUp == isUp { return true }
-            // What it was told before, it may have believed until now.
+            // It may still believe the earlier reports if this one is recent.
             if naps.awake(from: report.time, to: time) > Witness.slack { return false }
         }
         return false
@@ -33,7 +33,7 @@ extension Witness {
 
     // MARK: Steps
 
-    /// The steps that the documentation names.
+    /// The documented steps.
     private static let legal: [ConnectionState: Set<ConnectionState>] = [
         .idle: [.connecting, .waitingForNetwork, .closed],
         .waitingForNetwork: [.connecting, .closed],
@@ -44,7 +44,7 @@ extension Witness {
         .gaveUp: [.connecting, .waitingForNetwork, .closed],
     ]
 
-    /// The user is told of a step.
+    /// Checks a step that is reported to the user.
     func received(_ event: ClientEvent) {
         now = machine.simulation.now
         naps.look(at: machine)
@@ -101,7 +101,7 @@ extension Witness {
         }
     }
 
-    /// The reason for the end of a connection agrees with the error that it ended with.
+    /// Checks that the reason for the end of a connection agrees with its error.
     func checkReasonOfEnd(_ step: ConnectionTransition) {
         let given: [TransitionReason.Code] = [
             .networkLost, .reconnectRequested, .closedByUser, .cancelled, .attemptsUsedUp,
@@ -125,7 +125,7 @@ extension Witness {
             .closedByPeer, .connectionFailed, .heartbeatTimeout, .protocolViolation, .attemptsUsedUp,
         ]
         guard ends.contains(step.reason.code) else { return }
-        // A peer that was found dead was there until its last bytes.
+        // A peer that was found dead counts as alive until its last bytes.
         let isDead = step.reason.error?.code == .heartbeatTimeout
         let end = isDead ? standing?.lastReadAt ?? readySince : step.time
         let backoff = configuration.backoff
@@ -145,12 +145,12 @@ extension Witness {
         }
     }
 
-    /// Before retry n it waits initial delay × factorⁿ⁻¹, up to the cap, give or take the jitter.
+    /// Checks that the delay before retry n is initial delay × factorⁿ⁻¹, up to the cap, plus or minus the jitter.
     private func checkDelay(_ step: ConnectionTransition) {
         guard let next = step.nextAttempt else { return fail("backs off without end") }
         let backoff = configuration.backoff
         var base = backoff.initialDelay
-        // The smallest factor over 1 comes up to every cap in so many steps.
+        // The smallest factor above 1 reaches every cap in this number of steps.
         for _ in 1..<min(max(attempts, 1), 64) where base < backoff.cap { base = base * backoff.factor }
         let delay = Double((next - step.time).saturatedNanoseconds)
         let expected = Double(min(base, backoff.cap).saturatedNanoseconds)
@@ -177,7 +177,7 @@ extension Witness {
     }
 }
 
-// Whoever waits has a reason to.
+// Checks that the client never waits without a reason.
 extension Witness {
     func lookAtState() {
         let newest = user.state
@@ -189,7 +189,7 @@ extension Witness {
 
     func checkWaiting() {
         let connection = configuration.connection
-        // After its end, it has its time to write the rest, and that for the last acknowledgements.
+        // After its end, a connection has this time to write the rest, and again to wait for the last acknowledgements.
         let closing = connection.closeTimeout * 2 + Witness.slack
         if let behindSince, isOver(closing, since: behindSince) { fail("nobody is told that it is \(state)") }
         if machine.openStreamCount > 1 { fail("\(machine.openStreamCount) connections at a time") }
@@ -212,7 +212,7 @@ extension Witness {
             if machine.openStreamCount > 0, isOver(closing, since: stateSince) { fail("a connection while \(state)") }
         case .connecting:
             let limit = connection.connectTimeout + closing
-            // It makes no connection while too much waits for the user.
+            // The client does not connect while too many messages wait for the user.
             if user.reads, isOver(limit, since: max(stateSince, user.readsSince)) { fail("connects without end") }
         case .ready:
             let isOpen = connections.last?.isOpen == true
@@ -231,7 +231,7 @@ extension Witness {
         }
     }
 
-    /// Network and peer have been fine for long: the client is ready, or has said why it is not.
+    /// Checks that the client is ready or has given a reason why not, a long time after all disturbances ended.
     func checkRecovery() {
         switch state {
         case .ready, .gaveUp, .closed: break

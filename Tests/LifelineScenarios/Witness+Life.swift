@@ -1,11 +1,11 @@
 internal import LifelineCore
 internal import LifelineTesting
 
-// Who lives, and who does not.
+// Liveness of both peers.
 extension Witness {
     func checkLife() {
         let isIll = !isAllWell
-        // While it closes, it asks no more.
+        // A closing client sends no pings.
         if state == .ready, let status = user.host.status(of: connections.last?.stream) {
             clientLife.look(at: status, isIll: isIll || serverLife.isIll(status.stream), self)
             if clientLife.isIll(status.stream) { serverLife.fallIll(status.stream) }
@@ -16,8 +16,8 @@ extension Witness {
         }
     }
 
-    /// Whether a question is answered in time, whoever asks: both machines are awake, the network is quick and whole,
-    /// and both programs read and answer.
+    /// Whether pings of either side are answered in time: both machines are awake, the network is fast and intact, and
+    /// both programs read and answer.
     private var isAllWell: Bool {
         let behavior = server.behavior
         guard user.reads, behavior.reads, behavior.answersPings, server.isRunning else { return false }

@@ -2,26 +2,26 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// What is kept of the sends besides what their user keeps.
+/// Records about the sends, in addition to those of the user.
 struct Offers {
     struct Offer {
-        /// The place in the order of offers; 0 until it was offered.
+        /// The place in the order of offers; 0 before the offer.
         var place = 0
-        /// The connection that stood when it was offered; nil when none did.
+        /// The connection that was open at the time of the offer, if any.
         var connection: Int?
         var isWritten = false
     }
 
     var offers: [Int: Offer] = [:]
     var count = 0
-    /// Those that wait, in order.
+    /// The numbers of the waiting messages, in order.
     var waiting: [Int] = []
     var lastLook = MonotonicTime(nanoseconds: 0)
 }
 
-// What becomes of each message.
+// The fate of each message.
 extension Witness {
-    /// A message is offered to the client.
+    /// Records that a message is offered to the client.
     func offered(_ number: Int) {
         offers.count += 1
         let stands = user.state == .ready
@@ -29,7 +29,7 @@ extension Witness {
         offers.waiting.append(number)
     }
 
-    /// A send has ended.
+    /// Checks the outcome of a send.
     func ended(_ number: Int, _ end: ClientUser.SendEnd, isCancelled: Bool) {
         now = machine.simulation.now
         naps.look(at: machine)
@@ -76,7 +76,7 @@ extension Witness {
             if !isKnown { add(stream) }
             if connections.last?.stream === stream { connections.last?.look(at: status, now) }
         }
-        // One that is closed is acknowledged for a while.
+        // Acknowledgements may arrive for a while after a connection has closed.
         if let last = connections.last, !user.host.hasConnection(last.stream) { last.look(at: nil, now) }
         if let standing, standing !== connections.last { standing.look(at: nil, now) }
     }
@@ -91,7 +91,7 @@ extension Witness {
         }
     }
 
-    /// A message is on its way.
+    /// Checks a message that the client's kernel has taken.
     private func wrote(_ number: Int, over connection: WatchedConnection, _ index: Int) {
         guard let offer = offers.offers[number] else { return fail("message \(number) is sent, but nobody wanted it") }
         if offer.isWritten { fail("message \(number) is sent twice") }
@@ -100,13 +100,13 @@ extension Witness {
         case nil, .accepted: break
         case let end?: fail("message \(number) is sent, although it was \(end.name)")
         }
-        // First in, first out, but for those that waited for room on an earlier connection when that was lost.
+        // First in, first out, except for messages that waited for room on an earlier connection when it was lost.
         guard offer.connection == nil || offer.connection == index else { return see("waited for another connection") }
         if offer.place < connection.lastOffer { fail("message \(number) is overtaken") }
         connection.lastOffer = offer.place
     }
 
-    /// The server has read a message.
+    /// Checks a message that the server has read.
     func delivered(_ message: SimulatedServer.ReceivedMessage, over stream: Int) {
         guard let connection = connections.last(where: { $0.stream.number == stream }) else {
             return fail("a message on a connection that nobody made")
@@ -118,7 +118,7 @@ extension Witness {
         if message.payload != user.sends[number - 1].payload { fail("message \(number) is damaged") }
     }
 
-    /// A connection has ended, with this step: what was lost with it.
+    /// Checks the step that ends a connection, and its count of lost messages.
     func connectionEnded(_ event: ClientEvent) {
         let step = event.transition
         if step.from == .ready, step.to == .draining {
@@ -146,7 +146,7 @@ extension Witness {
     // MARK: Waiting
 
     func checkSends() {
-        // Often enough for the bounds, which are longer than those of a step.
+        // Often enough, because these bounds are longer than those of a step.
         if offers.waiting.isEmpty || now - offers.lastLook < .milliseconds(50) { return }
         offers.lastLook = now
         let room = state == .ready ? connections.last?.roomSince : nil
@@ -168,7 +168,7 @@ extension Witness {
         }
     }
 
-    /// Everything sent has had time to end and to arrive.
+    /// Checks all sends, after they have had time to end and to arrive.
     func checkEnd() {
         for (index, send) in user.sends.enumerated() where send.end == nil { fail("message \(index + 1) never ends") }
         var accepted: [UInt64: [Int]] = [:]
@@ -196,7 +196,7 @@ extension Witness {
         }
     }
 
-    /// The client was closed while all was well, and has had time for it.
+    /// Checks the client after it was closed without disturbances, and has had time to close.
     func checkClosed() {
         if user.state != .closed { fail("still \(user.state) after it was closed") }
         if !user.hasRun { fail("run() does not return") }
@@ -210,7 +210,7 @@ extension Witness {
 }
 
 extension ClientUser.SendEnd {
-    /// Without the connection.
+    /// The name of the outcome, without the connection.
     var name: String {
         switch self {
         case .accepted: "accepted"

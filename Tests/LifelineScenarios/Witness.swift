@@ -2,56 +2,55 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// Sees what the user of a client is told and what the network and the server see of it, and checks it against what has
-/// to hold.
+/// Compares the events of a client's user with those of the network and the server, and checks the client's guarantees.
 ///
-/// It keeps the plainest account that there is of each promise, and shares no code with the machines.
+/// It has the simplest possible model of each guarantee, and shares no code with the machines.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class Witness: @unchecked Sendable {
-    /// What the user's tasks need to learn of something, or to do it: some steps of up to 20 µs each.
+    /// The time in which the user's tasks react: some steps of up to 20 µs each.
     static let slack = Duration.milliseconds(1)
 
     let user: ClientUser
     let server: SimulatedServer
     let hasHeartbeat: Bool
-    /// The first thing that did not hold.
+    /// The first violation, if any.
     private(set) var failure: String?
-    /// What has been seen to happen, so that it is known what scenarios reach. Empty without tracing.
+    /// The names of the steps and events that occurred, to know what scenarios reach. Empty without tracing.
     private(set) var seen: Set<String> = []
     var now = MonotonicTime(nanoseconds: 0)
     var naps = Naps()
 
     // Connecting.
-    /// The client's state, and since when.
+    /// The client's state, and the time of the last change.
     var state = ConnectionState.idle
     var stateSince = MonotonicTime(nanoseconds: 0)
-    /// When the client was last seen in another state than `ready`.
+    /// The last time at which the client was seen in another state than `ready`.
     var lastUnready = MonotonicTime(nanoseconds: 0)
-    /// The last step that the user was told of.
+    /// The last step that was reported to the user.
     var lastEvent: ClientEvent?
-    /// Since when the client has had another state than that one.
+    /// The time since which the client's state differs from that of the last reported step.
     var behindSince: MonotonicTime?
-    /// What programs on the client's host were told of the network, the newest last.
+    /// The reports about the network to programs on the client's host, the newest last.
     var networkReports: [(time: MonotonicTime, isUp: Bool)]
     var attempts = 0
     var attemptCount: UInt64 = 0
     var readySince = MonotonicTime(nanoseconds: 0)
     var reconnections: [MonotonicTime] = []
     var firstEndRequest: MonotonicTime?
-    /// The network has changed under a connection that stands, and the server was not asked since.
+    /// The time at which the network changed under an open connection, until the client sends a ping.
     var probeDueSince: MonotonicTime?
 
     // Sending.
     var offers = Offers()
-    /// Those of the client, in the order in which they began.
+    /// The client's connections, in the order in which they began.
     var connections: [WatchedConnection] = []
-    /// The one that the newest step to `ready` told of.
+    /// The connection of the newest step to `ready`.
     var standing: WatchedConnection?
-    /// What the ends of connections said of them.
+    /// The counts that ended connections have reported.
     var acceptedCounts: [(id: UInt64, count: Int)] = []
 
-    // Whether each side notices that the other is dead, and only then.
+    // Check that each side gives the other up when that is dead, and only then.
     var clientLife: LifeWitness
     var serverLife: LifeWitness
 
@@ -86,18 +85,18 @@ final class Witness: @unchecked Sendable {
     }
 
     func see(_ what: @autoclosure () -> String) {
-        // Only when somebody asks: it costs more than the rest.
+        // Only with tracing, because this costs more than the rest.
         if machine.simulation.isTracing { seen.insert(what()) }
     }
 
-    /// How long the client's machine has been awake since a time.
+    /// Returns the time for which the client's machine has been awake since `time`.
     func awake(since time: MonotonicTime) -> Duration { naps.awake(from: time, to: now) }
 
     func isOver(_ bound: Duration, since time: MonotonicTime) -> Bool {
         now - time > bound && awake(since: time) > bound
     }
 
-    /// What has to hold after every step.
+    /// Checks the guarantees after a step.
     func check() {
         if failure != nil { return }
         now = machine.simulation.now
@@ -112,7 +111,7 @@ final class Witness: @unchecked Sendable {
     }
 }
 
-/// When a machine has slept.
+/// The times at which a machine has slept.
 struct Naps {
     private var naps: [(start: MonotonicTime, end: MonotonicTime)] = []
 
