@@ -1,64 +1,64 @@
-/// What a simulated server does with its connections: the right thing, or one of those that peers do instead.
+/// The behavior of a simulated server: correct, or with a fault of real peers.
 package struct PeerBehavior: Sendable, Hashable {
-    /// What becomes of an attempt to connect.
+    /// The answer to an attempt to connect.
     package enum Greeting: Sendable, Hashable {
-        /// It is let in.
+        /// The connection is accepted.
         case accept
-        /// It is let in, and the connection is closed at once.
+        /// The connection is accepted, and closed at once.
         case acceptAndClose
-        /// It is let in, and the connection is reset at once.
+        /// The connection is accepted, and reset at once.
         case acceptAndReset
-        /// It is refused: nobody listens.
+        /// The connection is refused, as if no program listened.
         case refuse
-        /// Nothing answers.
+        /// The attempt is not answered.
         case ignore
-        /// The certificate is not accepted.
+        /// The certificate is rejected.
         case rejectTLS
     }
 
-    /// How a server ends what it began.
+    /// The way in which a server ends a connection.
     package enum Manner: Sendable, Hashable {
-        /// It closes in order.
+        /// It closes the connection in order.
         case close
         /// It resets the connection.
         case reset
-        /// It sends what is no frame.
+        /// It sends an invalid frame.
         case violateProtocol
-        /// It is there no more, and nobody tells.
+        /// It disappears, and the client gets no sign of that.
         case fallSilent
     }
 
-    /// What becomes of attempts to connect.
+    /// The answer to attempts to connect.
     package var greeting = Greeting.accept
-    /// Whether it reads what comes. If not, buffers fill up and the other side has to wait.
+    /// Whether it reads. If not, buffers fill up and the other side has to wait.
     package var reads = true
     /// Whether it answers pings.
     package var answersPings = true
-    /// How long it takes to let a connection in, and to answer a ping.
+    /// The time that it takes to accept a connection, and to answer a ping.
     package var answerDelay = Duration.zero
-    /// After how many messages on a connection it ends that one; nil: it does not.
+    /// The number of messages after which it ends a connection; nil if it does not.
     package var endsAfterMessages: Int?
-    /// After how many bytes from the client the connection is cut on the way, so that a message may have come in parts;
-    /// nil: it is not. It counts for connections made from now on.
+    /// The number of bytes from the client after which a connection is cut, perhaps within a message; nil if it is not
+    /// cut. Applies to connections that are accepted from now on.
     package var endsAfterBytes: Int?
-    /// How it ends connections. On the way, `close` and `violateProtocol` count as `reset`.
+    /// The way in which it ends connections. For `endsAfterBytes`, `close` and `violateProtocol` count as `reset`.
     package var manner = Manner.close
 
-    /// The behaviour of a good peer.
+    /// Makes the behavior of a correct peer.
     package init() {}
 
-    /// Does the right thing.
+    /// Behaves correctly.
     package static let accepting = PeerBehavior()
-    /// Refuses every connection, as a machine does on which the program does not run.
+    /// Refuses every connection, like a machine on which the program does not run.
     package static let refusing = PeerBehavior(.refuse)
-    /// Lets connections in and closes them at once, as a load balancer does that has nobody behind it.
+    /// Accepts connections and closes them at once, like a load balancer without servers.
     package static let dropping = PeerBehavior(.acceptAndClose)
-    /// Does not even answer, as a firewall that drops packets.
+    /// Does not answer, like a firewall that drops packets.
     package static let unreachable = PeerBehavior(.ignore)
     /// Rejects TLS.
     package static let rejectingTLS = PeerBehavior(.rejectTLS)
 
-    /// Lets connections in, reads nothing and answers nothing, as a program that hangs.
+    /// Accepts connections, but neither reads nor answers, like a program that hangs.
     package static var stalling: PeerBehavior {
         var behavior = PeerBehavior()
         behavior.reads = false

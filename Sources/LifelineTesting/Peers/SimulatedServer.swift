@@ -1,23 +1,23 @@
 package import LifelineCore
 
-/// A program that listens on a host, reads messages, and answers pings, or behaves as badly as it is told to.
+/// A program that listens on a host, reads messages and answers pings, or misbehaves as its `behavior` says.
 package final class SimulatedServer {
-    /// When it asks silent clients for a sign of life, and the limits of its connections.
+    /// The heartbeat of a server, and the limits of its connections.
     package struct Configuration: Sendable {
-        /// When a silent client is asked, and when it counts as dead. Default: as a client's. Nil: never.
+        /// When a silent client is pinged, and when it counts as dead. Default: as a client's. Nil for no heartbeat.
         package var heartbeat: HeartbeatConfiguration? = HeartbeatConfiguration()
-        /// How long a client may send nothing. Default: nil, as long as it likes.
+        /// The time for which a client may send nothing. Default: nil, no limit.
         package var idleTimeout: Duration?
-        /// How long bytes may wait for a client while it takes none. Default: nil, as long as it likes.
+        /// The time for which bytes may wait while the client takes none. Default: nil, no limit.
         package var writeTimeout: Duration?
-        /// How many bytes may be written since a client last sent one. Over it, it is asked for a sign of life.
-        /// Default: nil, as many as it takes.
+        /// The number of bytes that may be written after a client's last byte. Above that, the client is pinged.
+        /// Default: nil, no limit.
         package var unansweredByteLimit: Int?
-        /// How long a graceful close may go on without progress. Default: 5 s.
+        /// The time for which a graceful close may make no progress. Default: 5 s.
         package var closeTimeout = Duration.seconds(5)
         /// The largest frame. Default: 4 MiB.
         package var maximumFrameLength = 4 << 20
-        /// Between which marks it reads a client that does not read its answers. Default: 64 and 256 KiB.
+        /// Reading a client stops at the high mark of unread answers, until the low mark. Default: 64 and 256 KiB.
         package var outboundMarks = WaterMarks(low: 64 << 10, high: 256 << 10)
 
         /// Makes a configuration with the default values.
@@ -33,28 +33,28 @@ package final class SimulatedServer {
         }
     }
 
-    /// A message that has come in.
+    /// A received message.
     package struct ReceivedMessage: Sendable, Hashable {
-        /// On which connection of the server's, counted from 1 in the order in which they were let in.
+        /// The number of the connection, counted from 1 in the order of acceptance.
         package let connection: Int
-        /// Which message of the client's it is: the number in it.
+        /// The client's number of the message.
         package let number: UInt64
         /// The bytes sent.
         package let payload: [UInt8]
     }
 
-    /// Where it runs.
+    /// The host on which it runs.
     package let host: SimulatedHost
-    /// The way in which it behaves. A change counts for the connections that there are, too, except for `endsAfterBytes`.
+    /// Its behavior. A change applies to open connections too, except for `endsAfterBytes`.
     package var behavior = PeerBehavior() { didSet { adopt(oldValue) } }
     /// Whether the program runs; if not, connections are refused.
     package private(set) var isRunning = true
-    /// All messages that have come in, in order.
+    /// All received messages, in order.
     package private(set) var receivedMessages: [ReceivedMessage] = []
-    /// How many connections have been let in.
+    /// The number of accepted connections.
     package private(set) var connectionCount = 0
 
-    /// A connection that this side let in has ended; with an error, where this side gave it up or lost it.
+    /// Called after the end of an accepted connection, with an error if this side gave it up or lost it.
     package var onClose: ((_ stream: Int, ConnectionError.Code?) -> Void)?
     package var onMessage: ((_ stream: Int, SimulatedServer.ReceivedMessage) -> Void)?
 
@@ -73,7 +73,7 @@ package final class SimulatedServer {
         self.configuration = configuration
     }
 
-    /// Kills the program: its kernel resets its connections.
+    /// Kills the program. Its kernel resets its connections.
     package func kill() {
         host.note(.killed)
         isRunning = false
@@ -96,26 +96,26 @@ package final class SimulatedServer {
         for peer in peers { peer.channel.close() }
     }
 
-    /// Sends a message on every connection. It is dropped where it would have to wait.
+    /// Sends a message on every connection. Drops it on connections on which it would have to wait.
     ///
-    /// - Throws: `FramingError.payloadTooLarge` when it is longer than `maximumFrameLength` allows.
+    /// - Throws: `FramingError.payloadTooLarge` if it is longer than `maximumFrameLength` allows.
     package func broadcast(_ payload: [UInt8]) throws(FramingError) {
         let encoder = FrameEncoder(maximumFrameLength: configuration.maximumFrameLength)
         let frame = try SimulatedMessage(kind: .message, number: 0, payload: payload).frame(encoder)
         for peer in peers { peer.channel.offer(frame) }
     }
 
-    /// Cuts the connections on their way, after so many more bytes from each client.
+    /// Cuts the connections after `count` more bytes from each client.
     package func cutConnections(_ cut: SimulatedStream.Cut, afterBytes count: Int) {
         for peer in peers { peer.channel.stream.cut(cut, afterClientBytes: count) }
     }
 
-    /// Takes back the cuts that have not come yet.
+    /// Cancels pending cuts.
     package func cancelCuts() {
         for peer in peers { peer.channel.stream.cancelCut() }
     }
 
-    /// Its open connections.
+    /// Calls `body` for each open connection.
     package func forEachChannel(_ body: (ChannelStatus) -> Void) {
         for peer in peers { ChannelStatus(peer.channel).map(body) }
     }
@@ -162,7 +162,7 @@ extension SimulatedServer: SimulatedListener {
             stream.cut(behavior.manner == .fallSilent ? .silence : .reset, afterClientBytes: count)
         }
         host.note("connection \(connectionCount) is open")
-        // The stream is to know its owner first.
+        // The stream has to know its owner first.
         if behavior.greeting == .acceptAndClose { host.simulation.schedule(after: .zero) { channel.close() } }
         return channel
     }
