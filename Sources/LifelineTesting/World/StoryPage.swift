@@ -1,11 +1,11 @@
 internal import Foundation
 internal import LifelineCore
 
-/// A story as a page to look at: one file, which needs no network.
+/// A story as an HTML page in one file, which needs no network.
 ///
-/// Its data is JSON, of which its script makes texts and drawings, and never HTML.
+/// Its data is JSON. Its script makes texts and drawings of the data, and never HTML.
 struct StoryPage: Sendable {
-    /// Of the test.
+    /// The name of the test.
     private let name: String
     private let seed: UInt64
     private let data: Content
@@ -13,7 +13,7 @@ struct StoryPage: Sendable {
     private struct Content: Encodable {
         struct Fault: Encodable { let number: Int, time: Int64, text: String }
         let name: String
-        /// JavaScript's numbers do not hold all seeds.
+        /// A string, because JavaScript's numbers cannot hold all seeds.
         let seed: String
         let failure: String
         let command: String
@@ -44,12 +44,12 @@ struct StoryPage: Sendable {
         )
     }
 
-    /// The folder that an environment names, else one beside what is built.
+    /// Returns the folder that the environment names, by default one in the build folder.
     static func folder(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> URL {
         URL(filePath: environment["LIFELINE_STORIES"] ?? ".build/lifeline-stories", directoryHint: .isDirectory)
     }
 
-    /// The name of the test, as far as it is safe in the name of a file, and the seed.
+    /// The name of the test, without characters that are unsafe in the name of a file, and the seed.
     var fileName: String {
         let words = name.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }
         // Names of files have up to 255 bytes.
@@ -57,7 +57,7 @@ struct StoryPage: Sendable {
         return "\(safe.isEmpty ? "story" : safe)-\(seed).html"
     }
 
-    /// Writes the page into a folder, which is made where it is missing. Returns the path of the file.
+    /// Writes the page into a folder, which is created if necessary. Returns the path of the file.
     func write(to folder: URL) throws -> String {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let file = folder.appending(path: fileName)
@@ -66,7 +66,7 @@ struct StoryPage: Sendable {
     }
 
     func html() throws -> String {
-        // Only what this page brings with it runs or applies, and nothing is fetched.
+        // Allows only the page's own script and style, and no requests.
         let nonce = (0..<4).map { _ in String(UInt32.random(in: 0...(.max)), radix: 16) }.joined()
         return """
             <!DOCTYPE html>
@@ -95,7 +95,7 @@ struct StoryPage: Sendable {
             """
     }
 
-    /// Without a character that HTML takes for markup. JSON has them in strings only, which may escape them.
+    /// Returns the data without characters of HTML markup. JSON has those only in strings, where it can escape them.
     private func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -2,7 +2,7 @@ internal import LifelineCore
 
 /// The picture of a story on its page, with times in nanoseconds: events in lanes, and spans from one to another.
 struct StoryPicture: Encodable, Hashable, Sendable {
-    /// The most events that are shown: the last ones.
+    /// The maximum number of events. Only the last ones are shown.
     static let maximumEventCount = 100_000
 
     enum Kind: String, Encodable, Hashable, Sendable {
@@ -27,7 +27,7 @@ struct StoryPicture: Encodable, Hashable, Sendable {
         let lane: Int
         let kind: Kind
         let start: Int64
-        /// Nil: it lasts until the end.
+        /// Nil if it lasts until the end.
         var end: Int64?
     }
 
@@ -36,31 +36,31 @@ struct StoryPicture: Encodable, Hashable, Sendable {
         let client: Int
         let server: Int
         let start: Int64
-        /// When each end became open.
+        /// The time at which each end opened.
         var clientOpen: Int64?
         var serverOpen: Int64?
-        /// When it was cut between its ends.
+        /// The time at which it was cut between its ends.
         var cut: Int64?
-        /// When each end was over.
+        /// The time at which each end closed or failed.
         var clientEnd: Int64?
         var serverEnd: Int64?
-        /// The client's end never became open, and is over.
+        /// Whether the client's end failed before it opened.
         var hasFailed = false
     }
 
-    /// Bytes that were handed to the kernel at one time, and read at one time.
+    /// Bytes that were written together, and read together.
     struct Transfer: Encodable, Hashable, Sendable {
         let connection: Int
         let byClient: Bool
         let sent: Int64
-        /// Nil: nobody read them.
+        /// Nil if they were never read.
         let received: Int64?
         let byteCount: Int
     }
 
     private(set) var lanes: [String] = []
     private(set) var events: [Event] = []
-    /// How many came before them.
+    /// The number of earlier events, which are not shown.
     private(set) var omittedEventCount = 0
     private(set) var bands: [Band] = []
     private(set) var connections: [Connection] = []
@@ -85,9 +85,9 @@ struct StoryPicture: Encodable, Hashable, Sendable {
     }
 }
 
-/// Joins notes to what lasts.
+/// Combines notes into bands, connections and transfers.
 private struct StoryDrawing {
-    /// In the order of their lanes.
+    /// The places of the lanes, in order.
     private(set) var places: [Note.Place] = []
     private(set) var bands: [StoryPicture.Band] = []
     private(set) var connections: [StoryPicture.Connection] = []
@@ -104,7 +104,7 @@ private struct StoryDrawing {
     }
 
     private var lanes: [Note.Place: Int] = [:]
-    /// Places in `bands` and `connections`.
+    /// Indices in `bands` and `connections`.
     private var lastBands: [BandKey: Int] = [:]
     private var connectionPlaces: [Int: Int] = [:]
     /// Writes that were not read, each with the time.
@@ -169,7 +169,7 @@ private struct StoryDrawing {
         }
     }
 
-    /// Bytes are read in the order in which they were written.
+    /// Assigns read bytes to writes, in the order in which they were written.
     private mutating func read(_ byteCount: Int, _ time: Int64, _ direction: Direction) {
         guard var (writes, readCount) = unread.removeValue(forKey: direction) else { return }
         var rest = byteCount
@@ -216,7 +216,7 @@ private struct StoryDrawing {
         bands[place].end = time
     }
 
-    /// Writes that were not read by now never will be.
+    /// Adds the writes that were never read.
     mutating func finish() {
         for (direction, (writes, readCount)) in unread {
             for write in writes[readCount...] {
@@ -232,7 +232,7 @@ private struct StoryDrawing {
             time: note.time.nanoseconds,
             lane: lanes[note.lanePlace] ?? 0,
             kind: note.kind,
-            // As much as a page of text.
+            // About a page of text.
             text: note.event.text.escaped(limit: 2_000),
             connection: connection
         )
