@@ -3,7 +3,7 @@ import LifelineTesting
 import NIOConcurrencyHelpers
 import Testing
 
-/// The code that the article about configurations shows.
+/// The code in the article about configurations.
 @Suite struct ArticleTests {
     @Test func aServerThatRefusesForAMinute() async throws {
         let printed = NIOLockedValueBox<[String]>([])

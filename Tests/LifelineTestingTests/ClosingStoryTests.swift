@@ -3,10 +3,10 @@ import LifelineScenarios
 import LifelineTesting
 import Testing
 
-/// How a client closes, and what it says then: as the real one does.
+/// The closing of a client, and the messages that it then reports as undelivered.
 @Suite struct ClosingStoryTests {
-    /// The peer's end is there before the acknowledgement of what was sent into it.
-    @Test func whatArrivesAfterBothEndsCountsAsDelivered() async throws {
+    /// The peer's end arrives before the acknowledgement of the last messages.
+    @Test func acknowledgementsAfterBothEndsCount() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             server.closeConnections()
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatNeverEndsLeavesOpenWhetherItHasReadAll() async throws {
+    @Test func closingFailsIfThePeerNeverEnds() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             server.behavior.reads = false
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// It goes on reading, a little at a time.
+    /// Makes the peer end its side and continue to read slowly.
     private func letThePeerEndAndReadSlowly(_ pair: ConnectedPair) async throws {
         let (client, server) = (pair.client, pair.server)
         client.machine.conditions.bytesPerSecond = 10_000
@@ -62,7 +62,7 @@ import Testing
         #expect(client.undelivered.isEmpty)
     }
 
-    @Test func whoReadsForEverAfterItsEndIsCut() async throws {
+    @Test func aPeerThatReadsForeverAfterItsEndIsCut() async throws {
         try await withConnectedPair { pair in
             let client = pair.client
             try await letThePeerEndAndReadSlowly(pair)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: ["network", "cancel", "reconnect", "close"])
-    func whatEndsAClientCutsWhatItStillCloses(what: String) async throws {
+    func endingAClientCutsItsClosingConnections(what: String) async throws {
         try await withConnectedPair { pair in
             let client = pair.client
             try await letThePeerEndAndReadSlowly(pair)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func whoDoesNotReadStillSeesThePeersEndWhenItCloses() async throws {
+    @Test func aClosingClientThatDoesNotReadSeesThePeersEnd() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             client.reads = false

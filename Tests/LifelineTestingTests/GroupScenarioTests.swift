@@ -12,7 +12,7 @@ import Testing
             totals += result.totals
             if let failure = result.failure { Issue.record("\(GroupScenario.failureMessage(seed, failure))") }
         }
-        // Stories cannot check what they never reach.
+        // The stories have to reach the cases that they check.
         #expect(totals.deliveries > 5_000)
         #expect(totals.gaps > 100)
         #expect(totals.members > 500)

@@ -12,7 +12,7 @@ import Testing
             totals += result.totals
             if let failure = result.failure { Issue.record("\(PresenceScenario.failureMessage(seed, failure))") }
         }
-        // Stories cannot check what they never reach.
+        // The stories have to reach the cases that they check.
         #expect(totals.joins > 4_000)
         #expect(totals.events > 1_000)
         #expect(totals.snapshots > 500)

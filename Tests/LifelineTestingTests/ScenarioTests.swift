@@ -2,9 +2,9 @@ import LifelineScenarios
 import LifelineTesting
 import Testing
 
-/// Random stories, in which everything has to hold after every step. `scripts/soak --scenarios` runs more of them.
+/// Random stories, which are checked after every step. `scripts/soak --scenarios` runs more.
 @Suite struct ScenarioTests {
-    /// In portions, so that they run side by side.
+    /// In portions, which run in parallel.
     @Test(arguments: stride(from: 0, to: 400, by: 20).map { UInt64($0) })
     func everythingHoldsAfterEveryStep(first: UInt64) async {
         for seed in first..<first + 20 {
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// What the stories never reach, they cannot check.
+    /// The stories have to reach the cases that they check.
     @Test func scenariosReachEveryStepReasonAndOutcome() async {
         var seen: Set<String> = []
         for seed in 0..<400 as Range<UInt64> { seen.formUnion(await Scenario(seed: seed, isTracing: true).run().seen) }
@@ -65,7 +65,7 @@ import Testing
         let text = String(decoding: try #require(other).standardOutputContent, as: UTF8.self)
         let lines = await Scenario(seed: 7, isTracing: true).run().trace
         #expect(lines.count > 20)
-        // The process that runs it may say something of its own, before or after.
+        // The process may print more lines before and after.
         #expect(text.contains(lines.joined(separator: "\n") + "\n"))
     }
 

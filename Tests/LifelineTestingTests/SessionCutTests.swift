@@ -1,18 +1,18 @@
 import LifelineScenarios
 import Testing
 
-/// A script with messages and calls of all kinds, cut at every byte of each direction. `scripts/soak --session-cuts`
-/// cuts it at every pair of them.
+/// Cuts a script with messages and calls of all kinds at every byte of each direction. `scripts/soak --session-cuts`
+/// cuts it at every pair of bytes.
 @Suite(.timeLimit(.minutes(10))) struct SessionCutTests {
     private let whole = SessionCuts.uncut()
 
-    @Test func theScriptDoesWhatItSays() {
+    @Test func theUncutScriptHasItsResults() {
         let seen = whole.seen
         #expect(seen.delivered == [[21, 22, 25, 27, 55, 56], [1, 2, 5, 8]])
         #expect(seen.begun == [[23, 26, 28, 29], [3, 6, 7, 9, 10, 11, 12]] && seen.cancelled == [[], [6, 11]])
         let results = [3: "103", 6: "cancelled", 7: "107", 9: "109", 10: "110", 11: "cancelled", 12: "112"]
         #expect(seen.results == [results, [23: "123", 26: "126", 28: "128", 29: "129"]])
-        // The end is 0; a replaced part does not come.
+        // The end is 0; replaced parts are not delivered.
         #expect(seen.requestParts[0] == [28: [41, 42, 0], 29: [43, 0]])
         #expect(seen.requestParts[1] == [9: [31, 33, 0], 10: [34, 35, 0], 11: [36]])
         #expect(seen.responseParts == [[7: [271, 272], 10: [234, 235]], [26: [461, 462], 29: [243]]])
@@ -23,22 +23,22 @@ import Testing
     }
 
     @Test(arguments: SessionCuts.Death.allCases)
-    func aDirectionThatDiesAtAnyByteChangesNothing(death: SessionCuts.Death) async {
+    func cuttingOneDirectionChangesNothing(death: SessionCuts.Death) async {
         for place in SessionCuts.alone(whole.byteCounts) {
-            // Other tests wait for their turn.
+            // Lets other tests run.
             await Task.yield()
             if let failure = SessionCuts.run(place, death, expecting: whole.seen) { Issue.record("\(failure)") }
         }
     }
 
-    /// With what comes at a time byte by byte, so that each direction is in the midst of something.
+    /// Delivers bytes one by one, so that both directions are busy at each cut.
     @Test(arguments: SessionCuts.Death.allCases)
-    func bothDirectionsThatDieAtAnyByteChangeNothing(death: SessionCuts.Death) async {
+    func cuttingBothDirectionsChangesNothing(death: SessionCuts.Death) async {
         let longest = max(whole.byteCounts.toClient, whole.byteCounts.toServer)
         for offset in 0...longest {
             await Task.yield()
             let behind = max(offset - 40, 0)
-            // Together, and one as far behind the other as bytes may be under way.
+            // At the same offset, and with one direction as far behind as bytes may be in flight.
             for place in [
                 SessionCuts.Place(toClient: offset, toServer: offset),
                 SessionCuts.Place(toClient: offset, toServer: behind),

@@ -1,10 +1,9 @@
 import LifelineScenarios
 import Testing
 
-/// Random stories of sessions, in which everything has to hold after every step. `scripts/soak --session-scenarios`
-/// runs more.
+/// Random stories of sessions, which are checked after every step. `scripts/soak --session-scenarios` runs more.
 @Suite(.timeLimit(.minutes(10))) struct SessionScenarioTests {
-    /// In portions, so that they run side by side, and letting others run between them.
+    /// In portions, which run in parallel, and let other tests run between stories.
     @Test(arguments: stride(from: 0, to: 2_000, by: 100).map { UInt64($0) })
     func everythingHoldsAfterEveryStep(first: UInt64) async {
         for seed in first..<first + 100 {
@@ -15,7 +14,7 @@ import Testing
         }
     }
 
-    /// Stories cannot check what they never reach.
+    /// The stories have to reach the cases that they check.
     @Test func scenariosReachEverything() async {
         var totals = SessionScenario.Totals()
         for seed in 0..<300 as Range<UInt64> {

@@ -3,11 +3,11 @@ import LifelineScenarios
 import LifelineTesting
 import Testing
 
-/// What hosts, links and kernels do, as far as programs can tell.
+/// The behavior of hosts, links and kernels that programs can see.
 @Suite struct SimulatedNetworkTests {
     // MARK: Links
 
-    @Test func aReportThatComesLateDoesNotHideTheLinksReturn() async throws {
+    @Test func aLateReportDoesNotHideTheLinksReturn() async throws {
         try await withConnectedPair { pair in
             let client = pair.client
             client.machine.statusDelay = .seconds(10)
@@ -19,14 +19,14 @@ import Testing
         }
     }
 
-    @Test func reportsWhileTheMachineSleepsTellHowThingsStand() async throws {
+    @Test func reportsDuringSleepTellTheFinalState() async throws {
         try await withConnectedPair { pair in
             let client = pair.client
             client.machine.setLink(up: false)
             try await Task.sleep(for: .milliseconds(50))
             client.machine.sleep(for: .seconds(5))
             try await Task.sleep(for: .milliseconds(4_920))
-            // Reported as soon as it wakes up, at the same time as what came before.
+            // Reported when the machine wakes, together with the earlier report.
             client.machine.setLink(up: true)
             try await Task.sleep(for: .seconds(20))
             #expect(client.state == .ready)
@@ -47,8 +47,8 @@ import Testing
 
     // MARK: Kernels
 
-    /// After 1, 2 and 4 s: so what comes up after 2.5 s is found after 3 s.
-    @Test func aHandshakeIsTriedAgainAsLinuxDoes() async throws {
+    /// Retries after 1, 2 and 4 s, so a server that appears after 2.5 s is found after 3 s.
+    @Test func handshakesAreRetriedAsByLinux() async throws {
         try await withConnectedPair(behavior: .unreachable) { pair in
             let (client, server) = (pair.client, pair.server)
             try await Task.sleep(for: .milliseconds(2_500))
@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// Six times, the last of them after 63 s, and then 64 s more.
-    @Test func aKernelGivesAHandshakeUp() async throws {
+    /// Six retries, the last after 63 s, and then 64 s more.
+    @Test func aKernelGivesUpAHandshake() async throws {
         let configure = { (configuration: inout ClientUser.Configuration) in
             configuration.client.connection.connectTimeout = .seconds(1_000)
         }
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// 200 ms, 400 ms and so on, up to 120 s, fifteen times: 15 minutes, whatever else was lost meanwhile.
+    /// After 200 ms, 400 ms and so on, up to 120 s, fifteen times: 15 minutes, whatever else was lost meanwhile.
     @Test(arguments: [false, true])
     func aKernelGivesUpAfterFifteenRetransmissions(losesAcknowledgement: Bool) async throws {
         try await withConnectedPair(configure: { $0.asks = false }) { pair in
@@ -94,14 +94,14 @@ import Testing
         }
     }
 
-    /// A window that is closed is asked about; who does not answer is gone.
+    /// The kernel probes a closed window, and takes a peer that does not answer for lost.
     @Test func aClosedWindowDoesNotHideThatThePeerIsGone() async throws {
         try await withConnectedPair(configure: { $0.asks = false }) { pair in
             let (client, server) = (pair.client, pair.server)
             server.behavior.reads = false
             client.send([UInt8](repeating: 1, count: 200_000))
             try await Task.sleep(for: .seconds(1_800))
-            // As long as it answers, it may take its time.
+            // The peer may keep its window closed while it answers probes.
             #expect(client.state == .ready)
             server.host.conditions.losesEverything = true
             try await Task.sleep(for: .seconds(2_500))
@@ -109,11 +109,11 @@ import Testing
         }
     }
 
-    @Test func newsOfRoomIsLostAsAnythingElse() async throws {
+    @Test func windowUpdatesCanBeLost() async throws {
         try await withConnectedPair(configure: { $0.asks = false }) { pair in
             let (client, server) = (pair.client, pair.server)
             server.behavior.reads = false
-            // A little more than a kernel keeps.
+            // A little more than a kernel's buffer.
             client.send([UInt8](repeating: 1, count: 70_000))
             try await Task.sleep(for: .seconds(10))
             client.machine.conditions.losesEverything = true
@@ -122,7 +122,7 @@ import Testing
             client.machine.conditions.losesEverything = false
             try await Task.sleep(for: .milliseconds(200))
             #expect(server.receivedMessages.isEmpty)
-            // When the sender asks the next time.
+            // The sender's next probe finds the window open.
             try await Task.sleep(for: .seconds(30))
             #expect(server.receivedMessages.count == 1)
         }
@@ -130,7 +130,7 @@ import Testing
 
     // MARK: Servers
 
-    @Test func aServerThatEndsAfterSoManyMessagesDoesSoThoughTheyHaveComeBefore() async throws {
+    @Test func endsAfterMessagesCountsEarlierMessages() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             for number in 0..<5 as Range<UInt8> { client.send([number]) }
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func whatIsTooLongIsNotBroadcast() async throws {
+    @Test func aTooLongMessageIsNotBroadcast() async throws {
         try await withConnectedPair { pair in
             let server = pair.server
             let error = #expect(throws: FramingError.self) {

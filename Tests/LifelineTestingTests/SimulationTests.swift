@@ -2,14 +2,14 @@ import LifelineTesting
 import Testing
 
 @Suite struct SimulationTests {
-    @Test func eventsHappenInTheOrderOfTheirTimesAndThenAsScheduled() {
+    @Test func eventsRunByTimeAndThenInTheOrderOfScheduling() {
         let simulation = Simulation(seed: 1)
         var order: [Int] = []
         simulation.schedule(after: .seconds(2)) { order.append(4) }
         simulation.schedule(after: .seconds(1)) { order.append(1) }
         simulation.schedule(after: .seconds(1)) {
             order.append(2)
-            // What is past is due at once, after what was due already.
+            // An event in the past is due at once, after those that were due already.
             simulation.schedule(at: MonotonicTime(nanoseconds: 0)) { order.append(3) }
         }
         simulation.schedule(after: .seconds(9)) { order.append(5) }
@@ -19,7 +19,7 @@ import Testing
         #expect(simulation.pendingEventCount == 1)
     }
 
-    @Test func randomEventsAreWorkedOffAsASortedArrayIs() {
+    @Test func randomEventsRunInTheOrderOfASortedArray() {
         let simulation = Simulation(seed: 2)
         var expected: [(time: Int64, number: Int)] = []
         var happened: [Int] = []
@@ -41,7 +41,7 @@ import Testing
         #expect(simulation.pendingEventCount == 0)
     }
 
-    @Test func theTraceTellsTheTime() {
+    @Test func tracesHaveTimes() {
         let simulation = Simulation(seed: 3)
         simulation.schedule(after: .milliseconds(1_500)) { simulation.note("late") }
         simulation.run(for: .seconds(2))

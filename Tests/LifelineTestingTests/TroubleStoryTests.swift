@@ -3,7 +3,7 @@ import LifelineScenarios
 import LifelineTesting
 import Testing
 
-/// What a client does about each kind of trouble that the network and its peers can make.
+/// The reactions of a client to faults of the network and of its peers.
 @Suite struct TroubleStoryTests {
     @Test func messagesArriveBothWays() async throws {
         try await withConnectedPair { pair in
@@ -33,14 +33,14 @@ import Testing
         }
     }
 
-    @Test func theNetworksReturnIsUsedAtOnce() async throws {
+    @Test func reconnectsAtOnceWhenTheNetworkReturns() async throws {
         try await withConnectedPair { pair in
             let client = pair.client
             client.machine.setLink(up: false)
             try await Task.sleep(for: .seconds(600))
             #expect(client.state == .waitingForNetwork)
             client.machine.setLink(up: true)
-            // Until it is known, a round trip, and the steps of the programs.
+            // 100 ms until the report, 40 ms for a round trip, and the steps of the programs.
             try await Task.sleep(for: .milliseconds(100 + 41))
             #expect(client.state == .ready)
             #expect(client.transitions.map(\.to) == [.connecting, .ready, .waitingForNetwork, .connecting, .ready])
@@ -58,14 +58,14 @@ import Testing
         }
     }
 
-    @Test func whoAcceptsAndDropsIsNotHammered() async throws {
+    @Test func aServerThatDropsConnectionsIsNotHammered() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             server.behavior = .dropping
             server.resetConnections()
             try await Task.sleep(for: .seconds(600))
             #expect(client.state == .gaveUp)
-            // Four attempts; the one that stood before was too short to count as stable, so that it is one of them.
+            // Four attempts, including the first connection, which was too short to count as stable.
             #expect(server.connectionCount == 4)
         }
     }
@@ -85,19 +85,19 @@ import Testing
         }
     }
 
-    @Test func aMachineThatSleepsAsksBeforeItGivesTheConnectionUp() async throws {
+    @Test func aWakingMachinePingsBeforeItGivesUp() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             client.machine.sleep(for: .seconds(3_600))
             try await Task.sleep(for: .seconds(3_601))
-            // The server has given it up meanwhile, and says so when it is asked.
+            // The server has given the connection up meanwhile, which the ping finds out.
             #expect(client.transitions.map(\.reason.code) == [.started, .connected, .closedByPeer, .connected])
             #expect(server.connectionCount == 2)
         }
     }
 
-    /// Three pings, each of which may take 10 s: as soon as it is awake.
-    @Test func aPeerThatWentWhileTheMachineSleptIsNoticedFromThen() async throws {
+    /// Three pings of up to 10 s each, beginning when the machine wakes.
+    @Test func aPeerLostDuringSleepIsNoticedAfterWaking() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             server.host.conditions.losesEverything = true
@@ -109,11 +109,11 @@ import Testing
         }
     }
 
-    @Test func whoDoesNotReadHoldsNothingAgainstThePeer() async throws {
+    @Test func aClientThatDoesNotReadDoesNotGiveUpThePeer() async throws {
         try await withConnectedPair { pair in
             let (client, server) = (pair.client, pair.server)
             client.reads = false
-            // More than it keeps for its user.
+            // More than the client's buffers for its user.
             try server.broadcast([UInt8](repeating: 1, count: 1_000_000))
             try await Task.sleep(for: .seconds(1))
             server.host.conditions.losesEverything = true
@@ -127,9 +127,9 @@ import Testing
         }
     }
 
-    /// What the peer does, and why it is given up: it takes no bytes, says nothing, or does not answer.
+    /// The peer takes no bytes, sends nothing, or does not answer.
     @Test(arguments: [ConnectionError.Code.writeTimeout, .idleTimeout, .tooManyUnansweredBytes])
-    func timeOutsAreThoseOfTheConfiguration(code: ConnectionError.Code) async throws {
+    func configuredTimeoutsApply(code: ConnectionError.Code) async throws {
         let configure = { (configuration: inout ClientUser.Configuration) in
             configuration.client.connection.heartbeat.interval = .seconds(70)
             switch code {

@@ -4,7 +4,7 @@ import LifelineTesting
 
 /// A client and a server that can misbehave, in a world of their own.
 ///
-/// Unchecked, as all that belongs to a world: only the world's thread uses it.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
 final class ConnectedPair: @unchecked Sendable {
     let client: ClientUser
     let server: SimulatedServer
@@ -12,7 +12,7 @@ final class ConnectedPair: @unchecked Sendable {
     init(_ client: ClientUser, _ server: SimulatedServer) { (self.client, self.server) = (client, server) }
 }
 
-/// Plays a story of a pair, which is connected unless the server does not want it.
+/// Plays a story of a pair, which is connected if the server accepts connections.
 func withConnectedPair(
     name: String = #function,
     behavior: PeerBehavior = .accepting,

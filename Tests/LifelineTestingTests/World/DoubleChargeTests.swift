@@ -6,7 +6,7 @@ import Testing
 private typealias Order = Google_Protobuf_Int64Value
 private typealias Receipt = Google_Protobuf_Empty
 
-/// The test that the README shows, and that its bug is found.
+/// The test in the README, and a check that it finds its bug.
 @Suite(.timeLimit(.minutes(10))) struct DoubleChargeTests {
     @Test func theBugIsFound() async throws {
         let failure = await #expect(throws: SimulationFailure.self) { try await nobodyIsChargedTwice() }

@@ -11,7 +11,7 @@ import Testing
         try await simulate(seeds: 1...10) { try await FleetStory.tell(in: $0) }
     }
 
-    /// It listens, as far as the store knows, and answers nobody. When its lease is over, its sessions are lost.
+    /// The server seems alive to the store, but answers no client. Its sessions are lost when its lease expires.
     @Test func aServerThatHangsDoesNotHoldItsSessionsForLong() async throws {
         try await simulate(seeds: 1...10) { world in
             let store = SimulatedFleetStore(on: world.host("store"))

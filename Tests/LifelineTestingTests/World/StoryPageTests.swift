@@ -8,7 +8,7 @@ import Testing
 
 /// The pages of stories that fail.
 @Suite(.timeLimit(.minutes(10))) struct StoryPageTests {
-    /// What a page has for its script, as far as these tests look at it.
+    /// The part of a page's data that these tests check.
     private struct Content: Decodable {
         struct Picture: Decodable {
             struct Event: Decodable { let time: Int64, lane: Int, kind: String, text: String }
@@ -28,7 +28,7 @@ import Testing
 
     private let folder = FileManager.default.temporaryDirectory.appending(path: "stories-\(UUID().uuidString)")
 
-    /// Plays a story that fails, and returns what is said of it.
+    /// Plays a story that fails, and returns the report of its failure.
     private func fail(
         seed: UInt64 = 1,
         name: String = "test()",
@@ -41,7 +41,7 @@ import Testing
         return await runner.report(failure, seed, nil, name: name)
     }
 
-    /// The page that a failure names; its file is deleted.
+    /// Returns the page that a failure names, and deletes its file.
     private func html(of failure: SimulationFailure) throws -> String {
         let html = try String(contentsOfFile: #require(failure.page), encoding: .utf8)
         try FileManager.default.removeItem(at: folder)
@@ -54,7 +54,7 @@ import Testing
         return try String(rest[..<#require(rest.firstRange(of: "</script>")).lowerBound])
     }
 
-    @Test func aPageSaysWhatHasFailedAndWithWhichFaults() async throws {
+    @Test func aPageShowsTheFailureAndItsFaults() async throws {
         let failure = try await fail(seed: 18_446_744_073_709_551_615, name: "loses(bytes:)") { world in
             let host = world.host("island")
             world.faults.outages = .seconds(10)
@@ -86,7 +86,7 @@ import Testing
         #expect(picture.events.last?.text == "fails: The island was alone.")
     }
 
-    @Test func whatHappensToConnectionsIsNoted() async throws {
+    @Test func eventsOfConnectionsAreNoted() async throws {
         let failure = try await fail { world in
             let server = world.host("server")
             server.run {
@@ -110,7 +110,7 @@ import Testing
                     for try await _ in client.messages { server.kill() }
                 }
             }
-            // The client connects again, to nobody.
+            // The client connects again, without success.
             try await Task.sleep(for: .seconds(5))
             throw WorldFailure("so")
         }
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// Every text that a program can choose, in every place of the page.
-    @Test func noHTMLIsMadeOfTexts() async throws {
+    @Test func textsDoNotBecomeHTML() async throws {
         let markup = "</script><script>alert(1)</script><!-- <b>&amp;\u{202E}desrever\u{2028}\n\u{1B}[31m"
         let failure = try await fail(name: markup) { world in
             world.host(markup).run {
@@ -151,7 +151,7 @@ import Testing
         let html = try html(of: failure)
         let json = try json(in: html)
         #expect(!json.unicodeScalars.contains { "<>&\u{202E}\u{2028}\u{1B}".unicodeScalars.contains($0) })
-        // A text of a program has no end; the page has.
+        // A program's text can have any length, but the page has a limit.
         #expect(json.utf8.count < 20_000)
         let content = try JSONDecoder().decode(Content.self, from: Data(json.utf8))
         let shown = "</script><script>alert(1)</script><!-- <b>&amp;\\u{202e}desrever\\u{2028}\\u{a}\\u{1b}[31m"
@@ -159,7 +159,7 @@ import Testing
         #expect(content.picture.lanes[1] == shown)
         #expect(content.picture.events.first?.text == shown)
         #expect(content.command.hasSuffix("--filter '\(shown.prefix { $0 != "(" })'"))
-        // The rest is the same whatever the texts are, but for the nonce.
+        // Apart from the texts and the nonce, all pages are equal.
         let plain = try await fail(name: "test()") { _ in throw WorldFailure("plain") }
         let plainHTML = try self.html(of: plain)
         let frames = try [html.replacing(json, with: ""), plainHTML.replacing(self.json(in: plainHTML), with: "")].map {
@@ -170,9 +170,9 @@ import Testing
         #expect(try unbalancedElement(in: frames[0]) == nil)
     }
 
-    /// The first element that does not begin and end in turn; nil: there is none.
+    /// Returns the first element whose tags are not balanced, or nil.
     private func unbalancedElement(in html: String) throws -> String? {
-        // Of scripts and styles, only the ends are markup.
+        // Removes the contents of scripts and styles, which are not markup.
         let markup = html.replacing(/<(script|style)([^>]*)>.*?<\/(?:script|style)>/.dotMatchesNewlines()) {
             "<\($0.output.1)\($0.output.2)></\($0.output.1)>"
         }
@@ -189,7 +189,7 @@ import Testing
         return open.last.map(String.init)
     }
 
-    @Test func aFolderThatCannotBeMadeIsNamed() async throws {
+    @Test func aFolderThatCannotBeCreatedIsNamed() async throws {
         let failure = try await fail(pages: URL(filePath: "/dev/null/stories")) { _ in throw WorldFailure("so") }
         #expect(failure.page == nil)
         #expect(failure.description.contains("could not be written to /dev/null/stories: "))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LifelineTesting
 
-/// What the page of a story draws.
+/// The drawing on the page of a story.
 struct StoryPictureTests {
     private func note(_ time: Int64, _ place: Note.Place, _ event: Note.Event) -> Note {
         Note(time: MonotonicTime(nanoseconds: time), place: place, event: event)

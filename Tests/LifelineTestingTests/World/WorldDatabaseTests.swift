@@ -6,7 +6,7 @@ import Testing
 
 private typealias Payment = Sample_Room_V1_EchoRequest
 
-/// Programs whose processes are killed, and what is on their disks then.
+/// Databases of programs that are killed, and of disks that fail.
 @Suite(.timeLimit(.minutes(10))) struct WorldDatabaseTests {
     /// Both sides are killed again and again; each durable payment is booked once, in order.
     @Test func durablePaymentsAreBookedOnce() async throws {
@@ -41,7 +41,7 @@ private typealias Payment = Sample_Room_V1_EchoRequest
                             $0 += 1
                             return $0
                         }
-                        // A kill between the two loses it: here a payment may be missing, and none is doubled.
+                        // A kill between the transaction and the push loses the payment. None is doubled.
                         try await session.push("Bank/Pay", Payment.with { $0.number = number }, delivery: .durable)
                     }
                     try await Task.sleep(for: .seconds(10_000))
@@ -57,7 +57,7 @@ private typealias Payment = Sample_Room_V1_EchoRequest
         }
     }
 
-    @Test func aTransactionIsThereOrNot() async throws {
+    @Test func transactionsAreAtomic() async throws {
         try await simulate(seeds: 1...50) { world in
             let host = world.host("a")
             let database = host.database([Int]())
@@ -81,8 +81,8 @@ private typealias Payment = Sample_Room_V1_EchoRequest
         }
     }
 
-    /// Those that wait for their turn belong to the killed process, and end with the story.
-    @Test func aKillCallsTransactionsOff() async throws {
+    /// Waiting transactions belong to the killed process, and end only with the story.
+    @Test func aKillStopsTransactions() async throws {
         try await simulate(seeds: 1...20) { world in
             let host = world.host("a")
             let database = host.database([Int]())
@@ -118,7 +118,7 @@ private typealias Payment = Sample_Room_V1_EchoRequest
         return faults
     }
 
-    /// What commits came to, and how long they took.
+    /// The outcomes of commits, and the longest duration.
     private struct Outcomes {
         var made = 0
         var full = 0
@@ -164,7 +164,7 @@ private typealias Payment = Sample_Room_V1_EchoRequest
                 }
             }
             .value
-            // Nothing fails any more once the last full disk has room again.
+            // No commit fails after the last full disk has room again.
             world.faults = Faults()
             try await Task.sleep(for: .seconds(5))
             for _ in 1...100 { try await database.transaction { $0 += 1 } }
@@ -174,8 +174,8 @@ private typealias Payment = Sample_Room_V1_EchoRequest
         #expect(outcomes.longest > .milliseconds(500) && outcomes.longest < .milliseconds(1_010), "\(outcomes)")
     }
 
-    /// A retry after a failure doubles what was made nevertheless. It takes one fault.
-    @Test func aCommitThatFailedAndWasMadeIsFound() async throws {
+    /// A retry doubles a commit that was made although it failed. A single fault causes that.
+    @Test func aCommitThatFailedButWasMadeIsFound() async throws {
         let error = await #expect(throws: SimulationFailure.self) {
             try await simulate(seeds: 1...20, name: "story()") { world in
                 let database = world.host("a").database([Int]())
@@ -202,7 +202,7 @@ private typealias Payment = Sample_Room_V1_EchoRequest
         #expect(error?.trace.contains { $0.hasSuffix(" a: a commit fails: failed") } == true)
     }
 
-    /// A session goes on when its store fails.
+    /// A session survives failures of its store.
     @Test func durablePaymentsSurviveDisksThatFail() async throws {
         let (failures, sessionFailures) = (NIOLockedValueBox(0), NIOLockedValueBox(0))
         try await simulate(seeds: 1...20) { world in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import LifelineTesting
 
-/// What a world promises of time, tasks, randomness, and failures.
+/// The guarantees of a world about time, tasks, randomness and failures.
 @Suite(.timeLimit(.minutes(10))) struct WorldRuleTests {
-    /// A story with everything that could make it another one each time.
+    /// A story with everything that could make its runs differ.
     @Sendable private static func restless(_ world: World) async throws {
         let sum = NIOLockedValueBox(0)
         world.note("\(UInt64.random(in: .min ... .max)) \(UUID()) \([1, 2, 3, 4].shuffled()) \(Date())")
@@ -34,7 +34,7 @@ import Testing
         await StoryRunner(story: story).play(seed, faults, isTracing: true)
     }
 
-    @Test func theSameSeedIsTheSameStory() async {
+    @Test func aSeedGivesOneStory() async {
         let first = await play(7, Self.restless)
         #expect(first.trace.count == 24)
         for _ in 0..<100 { #expect(await play(7, Self.restless).trace == first.trace) }
@@ -42,12 +42,12 @@ import Testing
     }
 
     /// The result is the same in debug and release builds.
-    @Test func theSameSeedIsTheSameStoryInEveryProcess() async {
+    @Test func aSeedGivesOneStoryInEveryProcess() async {
         let trace = await play(1, Self.restless).trace
         #expect(trace.dropLast().last == "0.000122848 s story: -8770991744729491698")
     }
 
-    @Test func timeOfOtherThreadsIsTheirOwn() async throws {
+    @Test func otherThreadsKeepRealTime() async throws {
         let before = Date()
         var limits = SimulationLimits()
         limits.time = .seconds(200_000)
@@ -67,7 +67,7 @@ import Testing
         #expect(played.failure?.description == "The story has not ended within 600.0 seconds.")
     }
 
-    @Test func whatComesFromOutsideFails() async {
+    @Test func resumingFromOutsideFails() async {
         let played = await play(1) { _ in
             await withCheckedContinuation { continuation in
                 Thread.detachNewThread { continuation.resume() }
@@ -77,7 +77,7 @@ import Testing
         #expect(played.failure?.description.hasPrefix("A task came back from outside the world") == true)
     }
 
-    @Test func conditionsAreLookedAtAfterEachStep() async {
+    @Test func conditionsAreCheckedAfterEachStep() async {
         let played = await play(1) { world in
             world.always("it is not two") { world.now < .seconds(2) }
             try await Task.sleep(for: .seconds(5))
@@ -85,7 +85,7 @@ import Testing
         #expect(played.failure?.description == "This held no more: it is not two")
     }
 
-    @Test func conditionsHoldAtTheEnd() async {
+    @Test func conditionsAreCheckedAtTheEnd() async {
         let played = await play(1) { world in
             let sum = NIOLockedValueBox(0)
             world.always("it is none") { sum.withLockedValue { $0 } == 0 }
@@ -94,7 +94,7 @@ import Testing
         #expect(played.failure?.description == "This held no more: it is none")
     }
 
-    @Test func aNameIsThatOfOneHost() async {
+    @Test func aNameBelongsToOneHost() async {
         let played = await play(1) { world in
             try world.expect(world.host("a") === world.host("a"), "the same one")
             try world.expect(world.hosts.count == 1, "one")
@@ -102,7 +102,7 @@ import Testing
         #expect(played.failure == nil)
     }
 
-    /// Nothing keeps a world that has ended.
+    /// No reference keeps a world alive after its end.
     @Test func worldsAreFreed() async {
         let (world, database) = (Weak<World>(), Weak<WorldDatabase<Int>>())
         let played = await play(1) { present in
@@ -143,7 +143,7 @@ import Testing
         #expect(awaited.failure == nil)
     }
 
-    @Test func whatAKilledProcessHadToDoIsNotDone() async {
+    @Test func aKilledProcessDoesNothingMore() async {
         let played = await play(1) { world in
             let host = world.host("a")
             let steps = NIOLockedValueBox<[String]>([])
@@ -212,7 +212,7 @@ import Testing
         )
     }
 
-    /// A story with fewer faults may fail in another way, which says nothing of this one.
+    /// A story with fewer faults may fail in another way, which does not explain this failure.
     @Test func aShrunkStoryFailsInTheSameWay() async {
         let error = await #expect(throws: SimulationFailure.self) {
             try await simulate(seeds: 1...1, name: "story()") { world in
@@ -232,7 +232,7 @@ import Testing
         #expect(error?.faults.count == 2)
     }
 
-    @Test func failuresAreAlikeInTheirWords() {
+    @Test func failuresAreComparedByTheirWords() {
         let failure = WorldFailure("the transfer ada/8 has happened 2 times: [8, 8]")
         #expect(WorldFailure("the transfer ben/14 has happened 0 times: []").isLike(failure))
         #expect(!WorldFailure("the refund ada/8 has happened 2 times: [8, 8]").isLike(failure))
@@ -240,7 +240,7 @@ import Testing
         #expect(!WorldFailure("").isLike(failure))
     }
 
-    @Test func hostsThatAreNotThereAreNotFound() async {
+    @Test func unknownHostsAreNotFound() async {
         let played = await play(1) { world in
             let failure = try await world.host("a").run {
                 await #expect(throws: ConnectionError.self) {
@@ -258,7 +258,7 @@ import Testing
         #expect(played.failure == nil)
     }
 
-    /// The layers of connections are the real ones.
+    /// Connections have the real layers.
     @Test func webSocketsPass() async throws {
         try await simulate(seeds: 1...5) { world in
             world.host("server").run {
