@@ -96,18 +96,19 @@ void dispatch_after_f(uint64_t when, void *queue, void *argument, void (*functio
         return;
     }
     if (when == ~UINT64_C(0)) return;  // DISPATCH_TIME_FOREVER
-    // Times of libdispatch (dispatch/time.h) have the clock in the two highest bits. All clocks of a world are the
-    // same.
+    // Times of libdispatch (dispatch/time.h) have the clock in the two highest bits: uptime, date, or time since the
+    // start.
     const uint64_t highest = UINT64_C(1) << 63;
+    const bool counts_uptime = !(when & highest);
     int64_t time;
-    if (!(when & highest)) {
+    if (counts_uptime) {
         time = (int64_t)when;
     } else if (when & highest >> 1) {
         time = -(int64_t)when - world->start_date;
     } else {
         time = (int64_t)(when & ~highest);
     }
-    world->call_at(world->context, time, function, argument);
+    world->call_at(world->context, time, counts_uptime, function, argument);
 }
 
 // MARK: The time
@@ -117,6 +118,10 @@ static int64_t time_of(const struct lifeline_world *world, clockid_t clock) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
     case CLOCK_TAI: return world->start_date + world->now;
+    // They stand still while a machine sleeps, unlike CLOCK_BOOTTIME: clock_gettime(2).
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE: return world->uptime;
     default: return world->now;
     }
 }

@@ -19,12 +19,14 @@ struct lifeline_world {
     void *context;
     /// Nanoseconds since the start of the world's machines.
     int64_t now;
+    /// Nanoseconds for which the machine of the running program has been awake.
+    int64_t uptime;
     /// Nanoseconds from 1970 until then.
     int64_t start_date;
     /// Runs a task that has no executor of its own.
     void (*enqueue)(void *context, void *job);
-    /// Calls a function at a time.
-    void (*call_at)(void *context, int64_t time, void (*function)(void *), void *argument);
+    /// Calls a function at a time, which is one of `now`, or with `counts_uptime` one of `uptime`.
+    void (*call_at)(void *context, int64_t time, bool counts_uptime, void (*function)(void *), void *argument);
     /// Fills memory with random bytes.
     void (*fill_with_random_bytes)(void *context, void *bytes, size_t count);
 };

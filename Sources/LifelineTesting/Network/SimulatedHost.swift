@@ -60,8 +60,9 @@ public final class SimulatedHost {
         if isLinkUp { report() }
     }
 
-    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. Their
-    /// timers that come due meanwhile fire when it wakes up.
+    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. Timers of
+    /// `ContinuousClock` that come due meanwhile fire when it wakes up. Timers of event loops and of `SuspendingClock`
+    /// count no sleep, and fire that much later.
     public func sleep(for duration: Duration) {
         note(.sleep(duration))
         if !isAsleep {

@@ -18,6 +18,8 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
 
     private struct LoopTask {
         let run: () -> Void
+        /// The event that runs it.
+        var event: Simulation.EventID?
         /// Called instead of `run` if the loop ends first; if nil, `run` is called nevertheless.
         var cancel: (() -> Void)?
     }
@@ -29,7 +31,10 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
 
     var inEventLoop: Bool { isRunning }
 
-    var now: NIODeadline { .uptimeNanoseconds(UInt64(max(0, simulation.now.nanoseconds))) }
+    /// It stands still while the host sleeps, as that of a real loop does.
+    var now: NIODeadline {
+        .uptimeNanoseconds(UInt64(max(0, process?.host.machine.uptime.saturatedNanoseconds ?? 0)))
+    }
 
     /// Runs `body` as a task of the loop: now, or after the running one.
     func run(_ body: @escaping () -> Void) {
@@ -46,26 +51,28 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
     func runSoon(_ body: @escaping () -> Void) { schedule(at: nil, LoopTask(run: body)) }
 
     @discardableResult
-    private func schedule(at deadline: NIODeadline?, _ task: LoopTask) -> (UInt64, Simulation.EventID?) {
+    private func schedule(at deadline: NIODeadline?, _ task: LoopTask) -> UInt64 {
         lastID += 1
-        let id = lastID
-        tasks[id] = task
-        let time = deadline.map { MonotonicTime(nanoseconds: Int64(clamping: $0.uptimeNanoseconds)) }
-        let event =
-            isOver
-            ? nil
-            : process?.schedule(at: time ?? simulation.now) { [weak self] in
-                guard let self, let task = tasks.removeValue(forKey: id) else { return }
-                run(task.run)
-            }
-        return (id, event)
+        tasks[lastID] = task
+        if !isOver { arm(lastID, for: deadline) }
+        return lastID
+    }
+
+    private func arm(_ id: UInt64, for deadline: NIODeadline?) {
+        let delay = deadline.map { max(.zero, Duration($0 - now)) } ?? .zero
+        tasks[id]?.event = process?.schedule(at: simulation.now + delay) { [weak self] in
+            guard let self else { return }
+            // The host has slept meanwhile.
+            if let deadline, now < deadline { return arm(id, for: deadline) }
+            if let task = tasks.removeValue(forKey: id) { run(task.run) }
+        }
     }
 
     func execute(_ task: @escaping @Sendable () -> Void) { runSoon(task) }
 
     func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         let promise = makePromise(of: T.self)
-        let (id, event) = schedule(
+        let id = schedule(
             at: deadline,
             LoopTask {
                 do { promise.assumeIsolated().succeed(try task()) } catch { promise.fail(error) }
@@ -74,8 +81,8 @@ final class SimulatedLoop: EventLoop, @unchecked Sendable {
             }
         )
         return Scheduled(promise: promise) { [weak self] in
-            guard let self, tasks.removeValue(forKey: id) != nil else { return }
-            if let event { simulation.cancel(event) }
+            guard let self, let task = tasks.removeValue(forKey: id) else { return }
+            if let event = task.event { simulation.cancel(event) }
         }
     }
 

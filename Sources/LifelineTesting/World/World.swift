@@ -191,16 +191,23 @@ public final class World: @unchecked Sendable {
     }
 
     private func runNextEvent(at time: MonotonicTime) {
-        clock.set(to: time)
+        // Notes and checks outside of programs see the time of a machine that never sleeps.
+        clock.set(to: time, uptime: time - MonotonicTime(nanoseconds: 0))
         simulation.runNextEvent()
     }
 
     /// Runs `body` in the name of a process.
     func run(as process: WorldProcess?, _ body: () -> Void) {
         let previous = current
-        current = process
+        enter(process)
         body()
-        current = previous
+        enter(previous)
+    }
+
+    private func enter(_ process: WorldProcess?) {
+        current = process
+        let now = simulation.now
+        clock.set(to: now, uptime: process?.host.machine.uptime ?? now - MonotonicTime(nanoseconds: 0))
     }
 
     // MARK: Tasks

@@ -28,16 +28,21 @@ struct WorldClock {
         world.pointee = lifeline_world(
             context: Unmanaged.passUnretained(owner).toOpaque(),
             now: owner.simulation.now.nanoseconds,
+            uptime: owner.simulation.now.nanoseconds,
             start_date: WorldClock.startDate,
             enqueue: { context, job in
                 guard let context, let job else { return }
                 let world = Unmanaged<World>.fromOpaque(context).takeUnretainedValue()
                 world.schedule(unsafeBitCast(job, to: UnownedJob.self), on: nil)
             },
-            call_at: { context, time, function, argument in
+            call_at: { context, time, countsUptime, function, argument in
                 guard let context, let function else { return }
                 let world = Unmanaged<World>.fromOpaque(context).takeUnretainedValue()
-                world.schedule(at: MonotonicTime(nanoseconds: time), as: world.current) { function(argument) }
+                if countsUptime, let process = world.current {
+                    process.schedule(atUptime: .nanoseconds(time)) { function(argument) }
+                } else {
+                    world.schedule(at: MonotonicTime(nanoseconds: time), as: world.current) { function(argument) }
+                }
             },
             fill_with_random_bytes: { context, bytes, count in
                 guard let context, let bytes else { return }
@@ -54,7 +59,10 @@ struct WorldClock {
         lifeline_set_world(world)
     }
 
-    func set(to time: MonotonicTime) { world.pointee.now = time.nanoseconds }
+    /// - Parameter uptime: the time for which the machine of the running program has been awake.
+    func set(to time: MonotonicTime, uptime: Duration) {
+        (world.pointee.now, world.pointee.uptime) = (time.nanoseconds, uptime.saturatedNanoseconds)
+    }
 
     /// Moves the date, and no other clock.
     func moveDate(by step: Duration) { world.pointee.start_date += step.saturatedNanoseconds }

@@ -100,6 +100,14 @@ final class WorldProcess: @unchecked Sendable {
         host.simulation.schedule(at: time) { self.perform(body) }
     }
 
+    /// Runs `body` for the process once the host has been awake for `uptime`, as timers of the kernel do that count no
+    /// sleep.
+    func schedule(atUptime uptime: Duration, _ body: @escaping () -> Void) {
+        schedule(at: host.simulation.now + max(.zero, uptime - host.machine.uptime)) { [self] in
+            if host.machine.uptime < uptime { schedule(atUptime: uptime, body) } else { body() }
+        }
+    }
+
     /// Runs `body` for the process now, or when the host wakes up.
     func perform(_ body: @escaping () -> Void) {
         host.machine.whenAwake { [self] in

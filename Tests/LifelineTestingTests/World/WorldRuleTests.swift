@@ -55,6 +55,28 @@ import Testing
         #expect(Date().timeIntervalSince(before) < 50_000)
     }
 
+    /// As on Linux, where CLOCK_MONOTONIC stands still while the machine sleeps, and CLOCK_BOOTTIME does not.
+    @Test func clocksCountSleepOrDoNot() async throws {
+        try await simulate(seeds: 1...1) { world in
+            let host = world.host("laptop")
+            let program = host.run {
+                let (start, uptimeAtStart) = (ContinuousClock.now, SuspendingClock.now)
+                async let continuous: Void = Task.sleep(for: .seconds(10))
+                async let suspending: Void = Task.sleep(for: .seconds(10), clock: .suspending)
+                try await continuous
+                let first = ContinuousClock.now - start
+                try await suspending
+                return (first, ContinuousClock.now - start, SuspendingClock.now - uptimeAtStart)
+            }
+            try await Task.sleep(for: .seconds(1))
+            host.machine.sleep(for: .seconds(60))
+            let (continuous, suspending, uptime) = try await program.value
+            // Due during the sleep; due 9 s after it; awake for 10 s.
+            let seconds = [continuous, suspending, uptime].map { Int(($0 / .seconds(1)).rounded()) }
+            try world.expect(seconds == [61, 70, 10], "clocks count sleep, or do not: \(seconds)")
+        }
+    }
+
     @Test func aStoryThatWaitsForeverFails() async {
         let played = await play(1) { _ in
             await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
