@@ -2,8 +2,8 @@ import Foundation
 import LifelineTestSupport
 import Testing
 
-/// The site of the documentation, in Chromium. `scripts/docs` builds it, and `scripts/test` does so before its tests. Headings that
-/// links name are checked by DocC.
+/// The site that `scripts/docs` built last, in Chromium. `scripts/test` builds it before its tests.
+/// DocC checks the headings that links name.
 @Suite(
     .enabled(if: Site.isBuilt, "Build the site first: scripts/docs"),
     .timeLimit(.minutes(5)),
