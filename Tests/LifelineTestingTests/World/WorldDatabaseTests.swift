@@ -8,24 +8,28 @@ private typealias Payment = Sample_Room_V1_EchoRequest
 
 /// Databases of programs that are killed, and of disks that fail.
 @Suite(.timeLimit(.minutes(10))) struct WorldDatabaseTests {
+    private func serveBank(on host: WorldHost, _ ledger: WorldDatabase<[UInt64]>, in world: World) {
+        host.serve {
+            var configuration = SessionServerConfiguration()
+            configuration.store = ledger
+            try await withSessionServer(
+                listeningOn: Endpoint("tcp://bank:7000"),
+                configuration: configuration,
+                services: [Bank(ledger: ledger)],
+                logger: world.logger
+            ) {
+                try await $0.waitUntilShutDown()
+            }
+        }
+    }
+
     /// Both sides are killed again and again; each durable payment is booked once, in order.
     @Test func durablePaymentsAreBookedOnce() async throws {
         try await simulate(seeds: 1...20) { world in
             let (bank, shop) = (world.host("bank"), world.host("shop"))
             let ledger = bank.database([UInt64]())
             let sold = shop.database(UInt64(0))
-            bank.serve {
-                var configuration = SessionServerConfiguration()
-                configuration.store = ledger
-                try await withSessionServer(
-                    listeningOn: Endpoint("tcp://bank:7000"),
-                    configuration: configuration,
-                    services: [Bank(ledger: ledger)],
-                    logger: world.logger
-                ) {
-                    try await $0.waitUntilShutDown()
-                }
-            }
+            serveBank(on: bank, ledger, in: world)
             shop.serve {
                 var configuration = SessionClientConfiguration()
                 configuration.store = sold
@@ -209,18 +213,7 @@ private typealias Payment = Sample_Room_V1_EchoRequest
             let (bank, shop) = (world.host("bank"), world.host("shop"))
             let ledger = bank.database([UInt64]())
             let sold = shop.database(UInt64(0))
-            bank.serve {
-                var configuration = SessionServerConfiguration()
-                configuration.store = ledger
-                try await withSessionServer(
-                    listeningOn: Endpoint("tcp://bank:7000"),
-                    configuration: configuration,
-                    services: [Bank(ledger: ledger)],
-                    logger: world.logger
-                ) {
-                    try await $0.waitUntilShutDown()
-                }
-            }
+            serveBank(on: bank, ledger, in: world)
             var faults = Self.failingDisks
             (faults.kills, faults.cuts) = (.seconds(10), .seconds(5))
             world.faults = faults
