@@ -18,8 +18,8 @@ import LifelineTestSupport
             at once, are killed with SIGKILL, and started again with their stores.
 
             At the end, each push that was stored according to the client, and each answered call, must be in the \
-            database once, and the pushes of a method must be in order. If so, the exit status is 0. Otherwise it is 1, \
-            and the failures and the folder of the files are printed. The last line has the totals.
+            database once, and the pushes of a method must be in order. If so, the exit status is 0. Otherwise it is \
+            1, and the failures and the folder of the files are printed. The last line has the totals.
 
             A kill loses nothing that a process has passed to the kernel. With --power-loss, each write that a killed \
             process has not synchronized is kept, lost or torn at random. A deleted file does not come back, and no \

@@ -9,18 +9,18 @@ import SessionCutSupport
         commandName: "scripts/session-cuts",
         abstract: "Cuts the connections of a session between two processes, and checks that each message arrives once.",
         discussion: """
-            A client and a server exchange messages over TCP through a relay. All three are processes. Messages go both \
-            ways at once: pushes of two methods each way, 15 % of the messages each; two server streams, one client \
-            stream, and one stream both ways, a sixteenth in each direction; and calls, 8.75 %. Meanwhile the relay \
-            cuts one connection after the other, each after a random number of bytes, also within a frame, in one of \
-            three ways. It resets both sides. Or it becomes silent in one or both directions, while both sides stay \
-            connected, until a heartbeat fails or the client's next connection replaces this one. Or it is killed while \
-            it holds bytes of both sides, and started again.
+            A client and a server exchange messages over TCP through a relay. All three are processes. Messages go \
+            both ways at once: pushes of two methods each way, 15 % of the messages each; two server streams, one \
+            client stream, and one stream both ways, a sixteenth in each direction; and calls, 8.75 %. Meanwhile the \
+            relay cuts one connection after the other, each after a random number of bytes, also within a frame, in \
+            one of three ways. It resets both sides. Or it becomes silent in one or both directions, while both sides \
+            stay connected, until a heartbeat fails or the client's next connection replaces this one. Or it is killed \
+            while it holds bytes of both sides, and started again.
 
-            Each handler records the messages that it processes. Each message must be in the records once, in the order \
-            of its method or stream, and with the sent bytes. Each call must be handled once, and end once. The session \
-            must never be lost. If so, the exit status is 0. Otherwise it is 1, and the failures and the folder of the \
-            records are printed. The last line has the totals.
+            Each handler records the messages that it processes. Each message must be in the records once, in the \
+            order of its method or stream, and with the sent bytes. Each call must be handled once, and end once. The \
+            session must never be lost. If so, the exit status is 0. Otherwise it is 1, and the failures and the \
+            folder of the records are printed. The last line has the totals.
 
             The seed determines how each connection is cut. The messages that are on their way then also depend on the \
             machine, so no two runs are the same.
