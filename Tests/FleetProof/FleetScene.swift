@@ -161,7 +161,7 @@ actor FleetScene {
         var arguments = [
             "server", "--name", name, "--on", "tcp://\(host):\(server.port)", "--record", record,
             "--redis", "redis://\(address):\(FleetScene.redisPort)",
-            "--every", "\(Int(load.interval.milliseconds))", "--spread", "100",
+            "--every", "\(Int(load.interval.milliseconds))", "--spread", "2000",
         ]
         if let rate = load.openingRate { arguments += ["--opening-rate", "\(rate)"] }
         if let spoil = load.spoil { arguments += ["--plant", spoil.rawValue] }

@@ -23,7 +23,7 @@ struct FleetServer: AsyncParsableCommand {
     @Option(help: "The file for the record.") var record: String
     @Option(help: "The interval of each sender's messages, in milliseconds.") var every: Int
     @Option(help: "The most sessions that may begin in a second.") var openingRate: Int?
-    @Option(help: "The milliseconds over which clients come back that are sent away.") var spread: Int
+    @Option(help: "The milliseconds over which clients are sent away at a shutdown.") var spread: Int
     @Flag(help: "Send from the beginning.") var begin = false
     @Option(help: "The error that it makes when it records one message.") var plant: Spoil?
 

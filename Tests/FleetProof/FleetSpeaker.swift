@@ -37,7 +37,8 @@ final class FleetSpeaker: Sendable {
             return "\(name)/\(state.senderCount)"
         }
         guard let sender, let client = Int(session.name) else { return }
-        Task {
+        // Detached, because a graceful shutdown must not end it: each session is served until it moves.
+        Task.detached { [self] in
             var number = 0
             let interval = FleetSample.contains(client) ? min(interval, FleetSample.interval) : interval
             try await ticking(every: interval) {

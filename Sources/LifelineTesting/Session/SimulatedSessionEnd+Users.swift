@@ -150,8 +150,8 @@ extension SimulatedSessionEnd {
         perform(actions, now: now)
     }
 
-    package func drain(pause: Duration, by deadline: MonotonicTime, now: MonotonicTime) {
-        machine.drain(pause: pause, by: deadline)
+    package func drain(_ drain: SessionDrain, now: MonotonicTime) {
+        machine.drain(drain)
         pump(now: now)
     }
 }

@@ -168,8 +168,8 @@ package final class SimulatedSessionServer {
 
     /// Goes away, and ends at a time: every client is to come back later.
     package func drain(until end: MonotonicTime, now: MonotonicTime) {
-        for (box, pause, deadline) in registry.drain(until: end, now: now) {
-            box.end.drain(pause: pause, by: deadline, now: now)
+        for (box, drain) in registry.drain(until: end, movesSessions: false, now: now) {
+            box.end.drain(drain, now: now)
         }
     }
 

@@ -152,9 +152,11 @@ package final class SessionScenario {
         for record in liveRecords where isDraining && record.end.link != nil {
             switch record.end.machine.life.drain {
             case .none: failure.note("a client is not to be told that the server goes away")
-            case .waiting(_, let deadline):
+            case .waiting(let drain):
                 // It waits for nothing but room on the connection, from the deadline on.
-                if deadline < now, record.end.machine.life.canSend, record.end.link?.hasRoom(from: .server) == true {
+                if drain.deadline < now, record.end.machine.life.canSend,
+                    record.end.link?.hasRoom(from: .server) == true
+                {
                     failure.note("a client is not told that the server goes away")
                 }
             case .said: break

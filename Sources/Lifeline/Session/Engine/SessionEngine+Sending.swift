@@ -369,9 +369,8 @@ extension SessionEngine {
         }
     }
 
-    /// Tells the peer that this side goes away, and that it should come back after a pause. The peer is told once no
-    /// messages wait to be sent, and at the deadline at the latest.
-    func drain(pause: Duration, by deadline: MonotonicTime) {
-        change { state, _ in state.machine.drain(pause: pause, by: deadline) }
+    /// Tells the peer that this side goes away.
+    func drain(_ drain: SessionDrain) {
+        change { state, _ in state.machine.drain(drain) }
     }
 }

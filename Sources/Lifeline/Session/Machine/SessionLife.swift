@@ -55,11 +55,11 @@ package struct SessionLife: Sendable {
     package enum Drain: Sendable {
         /// Not now. Can go to: waiting.
         case none
-        /// The peer is told when nothing waits to be sent, or at the deadline. Can go to: said; none, with the session.
-        case waiting(pause: Duration, deadline: MonotonicTime)
+        /// The peer is told later. Can go to: said; none, with the session.
+        case waiting(SessionDrain)
         /// The peer was told. Can go to: waiting, when the connection ends, so that the peer is told on the next one,
         /// too; none, with the session.
-        case said(pause: Duration, deadline: MonotonicTime)
+        case said(SessionDrain)
     }
 
     /// A connection that no longer carries a session. Its peer was told so, and has until the deadline to end its side.
@@ -142,7 +142,7 @@ package struct SessionLife: Sendable {
         case .moving(let cancelling, let moving): deadline = .earliest(deadline, .earliest(cancelling, moving))
         case .active, .ended: break
         }
-        if case .waiting(_, let drain) = drain, canSend { deadline = .earliest(deadline, drain) }
+        if case .waiting(let drain) = drain, canSend { deadline = .earliest(deadline, drain.start ?? drain.deadline) }
         return deadline
     }
 
@@ -196,24 +196,32 @@ package struct SessionLife: Sendable {
         drain = .none
     }
 
-    /// Makes this side tell the peer that it goes away, once on every connection from now on. Of two deadlines the
-    /// earlier one counts.
-    mutating func drain(pause: Duration, by deadline: MonotonicTime) {
+    /// Makes this side tell the peer that it goes away, once on every connection from now on. Of two calls the earlier
+    /// times count.
+    mutating func drain(_ new: SessionDrain) {
         if isOver { return }
         switch drain {
-        case .none: drain = .waiting(pause: pause, deadline: deadline)
-        case .waiting(_, let earlier): drain = .waiting(pause: pause, deadline: min(earlier, deadline))
-        case .said(_, let earlier): drain = .said(pause: pause, deadline: min(earlier, deadline))
+        case .none: drain = .waiting(new)
+        case .waiting(let old): drain = .waiting(old.hastened(by: new))
+        case .said(let old): drain = .said(old.hastened(by: new))
         }
+    }
+
+    /// Notes that the time has come to tell the peer as soon as nothing waits to be sent.
+    mutating func drainTimerFired(now: MonotonicTime) {
+        guard case .waiting(var waiting) = drain, let start = waiting.start, start <= now else { return }
+        waiting.start = nil
+        drain = .waiting(waiting)
     }
 
     /// Returns the goodbye of a server that goes away, once for each connection.
     ///
     /// - Parameter isIdle: whether nothing waits to be sent.
     mutating func takeDrain(isIdle: Bool, now: MonotonicTime) -> SessionGoodbye? {
-        guard case .waiting(let pause, let deadline) = drain, canSend, isIdle || deadline <= now else { return nil }
-        drain = .said(pause: pause, deadline: deadline)
-        return SessionGoodbye(.draining, pause: pause)
+        guard case .waiting(let waiting) = drain, canSend else { return nil }
+        guard waiting.deadline <= now || (isIdle && waiting.start.map { $0 <= now } ?? true) else { return nil }
+        drain = .said(waiting)
+        return SessionGoodbye(.draining, pause: waiting.pause)
     }
 
     // MARK: Connections
@@ -228,7 +236,7 @@ package struct SessionLife: Sendable {
     /// Notes that the present connection has ended, or is replaced.
     mutating func lost() {
         connection = .none
-        if case .said(let pause, let deadline) = drain { drain = .waiting(pause: pause, deadline: deadline) }
+        if case .said(let said) = drain { drain = .waiting(said) }
     }
 
     /// Notes the end of a connection. Returns whether it was the present one.

@@ -38,12 +38,11 @@ extension SessionMachine {
         actions.append(.ended(reason))
     }
 
-    /// Tells the peer that this side goes away, and asks it to come back after a pause: once nothing waits to be sent,
-    /// and at the deadline at the latest. The peer leaves when it has no more work here. A peer that comes back to this
-    /// side nevertheless is told again. Only a server goes away.
-    package mutating func drain(pause: Duration, by deadline: MonotonicTime) {
+    /// Tells the peer that this side goes away. The peer leaves when it has no more work here. A peer that comes back to
+    /// this side nevertheless is told again. Only a server goes away.
+    package mutating func drain(_ drain: SessionDrain) {
         precondition(role == .server)
-        life.drain(pause: pause, by: deadline)
+        life.drain(drain)
     }
 
     /// Closes the present connection once the goodbye of a session that ends is sent.

@@ -187,6 +187,7 @@ extension SessionMachine {
             giveUpConnection(.abortNotWelcomed)
             actions.append(.notWelcomed)
         }
+        life.drainTimerFired(now: now)
         if let goodbye = life.takeDrain(isIdle: false, now: now) { goodbye.write(to: &control) }
         expire(now: now, into: &actions)
         for request in requests.timerFired(now: now) {

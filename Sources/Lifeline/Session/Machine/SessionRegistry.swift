@@ -397,22 +397,34 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return expired
     }
 
-    /// Drains the server: from now on it begins no sessions, and none expires. Returns all sessions, with the pause
-    /// after which the client of each should come back: drain them. A session without a connection tells its client
-    /// when the client comes back.
+    /// Drains the server: from now on it begins no sessions, and none expires. Returns all sessions with their drains. A
+    /// session without a connection tells its client when the client comes back.
     ///
-    /// - Parameter end: the time at which the server ends. Clients are told after three quarters of the remaining time
-    ///   at the latest. The last quarter is left for responses.
+    /// Clients are spread over `drainSpread`. Where another server can continue a session at once, its client is served
+    /// until its turn, and then does not pause. Other clients are told at once, and pause.
+    ///
+    /// - Parameters:
+    ///   - end: the time at which the server ends. Clients are told after three quarters of the remaining time at the
+    ///     latest. The last quarter is left for responses.
+    ///   - movesSessions: whether other servers can continue the sessions now.
     package mutating func drain(
         until end: MonotonicTime,
+        movesSessions: Bool,
         now: MonotonicTime
-    ) -> [(session: Session, pause: Duration, deadline: MonotonicTime)] {
+    ) -> [(session: Session, drain: SessionDrain)] {
         isDraining = true
         let deadline = now + max(end - now, .zero) * 3 / 4
-        // In a fixed order, so that the pauses depend only on the seed: sessions with connections first, then those
+        // In a fixed order, so that the times depend only on the seed: sessions with connections first, then those
         // without.
-        return entries.sorted { $0.value.order < $1.value.order }
-            .map { ($0.value.session, pause(upTo: configuration.drainSpread), deadline) }
+        return entries.values.sorted { $0.order < $1.order }
+            .map { entry in
+                let delay = pause(upTo: configuration.drainSpread)
+                // A session with a store stays here.
+                guard movesSessions, entry.store == nil else {
+                    return (entry.session, SessionDrain(pause: delay, deadline: deadline))
+                }
+                return (entry.session, SessionDrain(start: min(now + delay, deadline), deadline: deadline))
+            }
     }
 
     /// Makes way for a session. Returns the reason why it cannot begin; nil when it can.

@@ -112,10 +112,13 @@ extension SessionServer {
         let idle = Latch<Void>()
         let (drained, isIdle) = state.withLockedValue { state in
             state.idle = idle
-            return (state.registry.drain(until: end, now: now), state.connections.isEmpty)
+            let movesSessions = depot?.isShared == true
+            return (
+                state.registry.drain(until: end, movesSessions: movesSessions, now: now), state.connections.isEmpty
+            )
         }
-        for (session, pause, deadline) in drained {
-            session.engine.drain(pause: pause, by: deadline)
+        for (session, drain) in drained {
+            session.engine.drain(drain)
             if session.engine.connection == nil { moveIfDraining(session) }
         }
         if !isIdle { await lifecycle.waitForGracePeriod(unless: idle) }

@@ -211,8 +211,9 @@ public final class SessionServer: Sendable {
     ///    sessions.
     ///
     /// In a fleet (`LifelineFleet`) whose engine is shared, sessions do not end: each is left in the engine once its
-    /// client has left, or the grace period is over, and another server continues it. Handlers that still run then are
-    /// cancelled, and have three more seconds.
+    /// client has left, or the grace period is over, and another server continues it. Clients are sent away one after
+    /// another over `drainSpread`, without a pause. Handlers that still run at the end of the grace period are cancelled,
+    /// and have three more seconds.
     ///
     /// Returns when all handlers have returned, or the task is cancelled. A further call can only shorten the grace
     /// period. A client that comes back to the next server begins a new session there, with the messages that it had

@@ -65,7 +65,7 @@ import Testing
         #expect(client.settle(now: now) == "")
         let server = MachineMatrixEnd(.server)
         _ = server.machine.opened(by: .test(), .test(1), isResumed: false, over: 1, now: now, into: &server.actions)
-        server.machine.drain(pause: .zero, by: now)
+        server.machine.drain(SessionDrain(deadline: now))
         server.machine.timerFired(now: now, into: &server.actions)
         server.machine.disconnected(1, now: now, into: &server.actions)
         #expect(server.settle(now: now) == "")
@@ -73,7 +73,7 @@ import Testing
 
     @Test func aConnectionThatRefusesFramesIsToldNothingMore() {
         let server = opened(.server)
-        server.machine.drain(pause: .zero, by: now)
+        server.machine.drain(SessionDrain(deadline: now))
         server.machine.timerFired(now: now, into: &server.actions)
         server.machine.sendingFailed(into: &server.actions)
         #expect(server.settle(now: now) == "")
@@ -181,7 +181,7 @@ import Testing
         pair.exchange()
         pair.client.ask("both", parts: 2, size: 10, timeout: nil, now: pair.now)
         for _ in 0..<3 { pair.exchange() }
-        pair.server.machine.drain(pause: .seconds(3), by: pair.now + .seconds(1))
+        pair.server.machine.drain(SessionDrain(pause: .seconds(3), deadline: pair.now + .seconds(1)))
         pair.exchange()
         #expect(pair.client.machine.life.isLeaving)
         pair.client.push("t.P/0", size: 10, .reliable, isObserved: true, now: pair.now)
@@ -247,11 +247,44 @@ import Testing
         #expect(server.push(1, size: 70_000, now: now) == "accepted #1")
         _ = server.settle(now: now)
         #expect(server.push(2, now: now) == "waits #2")
-        server.machine.drain(pause: .zero, by: .ms(100))
+        server.machine.drain(SessionDrain(deadline: .ms(100)))
         #expect(server.settle(now: now) == "")
         server.receive(HostileFrame.credit(1, 1, 1 << 20), now: now)
         #expect(server.takeLine() == "accepted #2")
         #expect(server.settle(now: now) == "[o4 push 2, goodbye draining]")
+    }
+
+    @Test func aDrainingServerWaitsForTheTurnOfItsClient() {
+        let server = opened(.server)
+        server.machine.drain(SessionDrain(start: .ms(50), deadline: .ms(100)))
+        #expect(server.settle(now: now) == "" && server.machine.nextDeadline == .ms(50))
+        #expect(server.push(1, now: now) == "accepted #1")
+        #expect(server.settle(now: .ms(49)) == "[o3 push 1]")
+        server.machine.timerFired(now: .ms(50), into: &server.actions)
+        #expect(server.settle(now: .ms(50)) == "[goodbye draining]")
+    }
+
+    @Test func aDrainingServerWaitsForItsMessagesUntilTheDeadline() {
+        let server = MachineMatrixEnd(.server)
+        server.open(MachineMatrixEnd.largeTerms)
+        #expect(server.push(1, size: 70_000, now: now) == "accepted #1")
+        _ = server.settle(now: now)
+        #expect(server.push(2, now: now) == "waits #2")
+        server.machine.drain(SessionDrain(start: .ms(50), deadline: .ms(100)))
+        server.machine.timerFired(now: .ms(50), into: &server.actions)
+        #expect(server.settle(now: .ms(50)) == "" && server.machine.life.nextDeadline == .ms(100))
+        server.machine.timerFired(now: .ms(100), into: &server.actions)
+        #expect(server.settle(now: .ms(100)) == "[goodbye draining]")
+    }
+
+    @Test func ofTwoDrainsTheEarlierTimesCount() {
+        let server = opened(.server)
+        server.machine.drain(SessionDrain(start: .ms(50), deadline: .ms(100)))
+        server.machine.drain(SessionDrain(start: .ms(70), deadline: .ms(90)))
+        #expect(server.machine.nextDeadline == .ms(50))
+        server.machine.drain(SessionDrain(deadline: .ms(200)))
+        #expect(server.machine.nextDeadline == .ms(90))
+        #expect(server.settle(now: now) == "[goodbye draining]")
     }
 
     // MARK: Closing

@@ -83,9 +83,10 @@ extension MachineMatrixEnd {
         case .sendingFailed: machine.sendingFailed(into: &actions)
         case .timer, .laterTimer, .lateTimer: machine.timerFired(now: event.time ?? now, into: &actions)
         case .drain where role == .client, .drainLater where role == .client, .drainByNow where role == .client: break
-        case .drain, .drainLater: machine.drain(pause: .seconds(1), by: event == .drain ? .ms(900) : .ms(1_100))
+        case .drain: machine.drain(SessionDrain(pause: .seconds(1), deadline: .ms(900)))
+        case .drainLater: machine.drain(SessionDrain(pause: .seconds(1), deadline: .ms(1_100)))
         case .drainByNow:
-            machine.drain(pause: .seconds(1), by: now)
+            machine.drain(SessionDrain(pause: .seconds(1), deadline: now))
             machine.timerFired(now: now, into: &actions)
         case .close: machine.close(now: now, into: &actions)
         case .closeSoon: machine.close(by: .ms(900), now: now, into: &actions)

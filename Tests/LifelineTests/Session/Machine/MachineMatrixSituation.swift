@@ -100,9 +100,9 @@ struct MachineMatrixSituation {
         case .busy: end.beBusy()
         }
         let now = MonotonicTime.ms(1)
-        if isDraining { end.machine.drain(pause: .seconds(1), by: .ms(1_000)) }
+        if isDraining { end.machine.drain(SessionDrain(pause: .seconds(1), deadline: .ms(1_000))) }
         if isDrained {
-            end.machine.drain(pause: .seconds(1), by: now)
+            end.machine.drain(SessionDrain(pause: .seconds(1), deadline: now))
             end.machine.timerFired(now: now, into: &end.actions)
             end.forget(now: now)
         }

@@ -61,7 +61,7 @@ import Testing
         let request = try #require(end.running[7])
         #expect(!part(end, 1, to: request), "the first one decides the lane of the response")
         #expect(end.sendAnswerPart(2, to: 7, now: now) == "accepted" && part(end, 3, to: request))
-        end.machine.drain(pause: .zero, by: .ms(5))
+        end.machine.drain(SessionDrain(deadline: .ms(5)))
         #expect(!part(end, 4, to: request), "the server goes away")
         #expect(end.respond(to: 7, 5, now: now) == "accepted" && !part(end, 6, to: request))
         #expect(

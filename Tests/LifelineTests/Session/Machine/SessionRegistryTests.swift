@@ -92,7 +92,7 @@ import Testing
     @Test func aSessionThatWasFoundIsTakenByAServerThatGoesAway() {
         var registry = movingRegistry()
         #expect(hello(&registry, .test(9), over: 1) == "seek")
-        _ = registry.drain(until: MonotonicTime(nanoseconds: 1), now: MonotonicTime(nanoseconds: 0))
+        _ = registry.drain(until: MonotonicTime(nanoseconds: 1), movesSessions: false, now: .ms(0))
         #expect(hello(&registry, .test(9), over: 1, found: .snapshot(.empty)) == "adopt 1")
         #expect(hello(&registry, .test(8), over: 2) == "refuse draining", "it seeks none any more")
     }
@@ -124,6 +124,7 @@ import Testing
         #expect(registry.claim(of: id(1)) == nil)
     }
 
+    @discardableResult
     private func helloWithStore(
         _ registry: inout Registry,
         _ session: SessionCredentials? = nil,
@@ -528,14 +529,14 @@ import Testing
         var registry = registry(drainSpread: .seconds(10), seed: 5)
         for connection in UInt64(1)...100 { hello(&registry, over: connection) }
         registry.disconnected(7, of: id(7), now: .ms(0))
-        let drained = registry.drain(until: .ms(5_000), now: .ms(1_000))
+        let drained = registry.drain(until: .ms(5_000), movesSessions: false, now: .ms(1_000))
         // A session without a connection tells its client when the client comes back.
         #expect(drained.map(\.session) == (1...100).filter { $0 != 7 } + [7] && registry.isDraining)
-        #expect(drained.allSatisfy { $0.pause >= .zero && $0.pause <= .seconds(10) })
-        #expect(drained.allSatisfy { $0.deadline == .ms(4_000) }, "after three quarters of the time")
-        #expect(
-            drained.filter { $0.pause < .seconds(5) }.count > 30 && drained.filter { $0.pause > .seconds(5) }.count > 30
-        )
+        let (pauses, half) = (drained.map(\.drain.pause), Duration.seconds(5))
+        #expect(pauses.allSatisfy { $0 >= .zero && $0 <= .seconds(10) })
+        #expect(pauses.filter { $0 < half }.count > 30 && pauses.filter { $0 > half }.count > 30)
+        #expect(drained.allSatisfy { $0.drain.deadline == .ms(4_000) }, "after three quarters of the time")
+        #expect(drained.allSatisfy { $0.drain.start == nil })
         #expect(hello(&registry, over: 101) == "refuse draining")
         #expect(hello(&registry, .test(7), over: 102) == "resume 7", "for what was begun")
         // Sessions without a connection do not expire any more: all sessions end with the server.
@@ -543,7 +544,24 @@ import Testing
         #expect(registry.nextDeadline == nil)
         #expect(registry.timerFired(now: .ms(1_000_000)).isEmpty && registry.ids.count == 100)
         // The deadline has passed, so all are told at once.
-        #expect(registry.drain(until: .ms(0), now: .ms(9)).allSatisfy { $0.deadline == .ms(9) })
+        let late = registry.drain(until: .ms(0), movesSessions: false, now: .ms(9))
+        #expect(late.allSatisfy { $0.drain.deadline == .ms(9) })
+    }
+
+    @Test func sessionsThatCanMoveAreServedUntilTheirTurn() {
+        var configuration = SessionRegistryConfiguration()
+        (configuration.hasStore, configuration.drainSpread) = (true, .seconds(10))
+        var registry = Registry(configuration, seed: 5)
+        helloWithStore(&registry, over: 1)
+        helloWithStore(&registry, storeIsOpen: true, over: 1)
+        for connection in UInt64(2)...101 { hello(&registry, over: connection) }
+        let drains = registry.drain(until: .ms(9_000), movesSessions: true, now: .ms(1_000)).map(\.drain)
+        // A session with a store does not move.
+        #expect(drains[0].start == nil && drains[0].pause > .zero)
+        let starts = drains.dropFirst().compactMap(\.start)
+        #expect(starts.count == 100 && drains.dropFirst().allSatisfy { $0.pause == .zero })
+        #expect(starts.allSatisfy { $0 >= .ms(1_000) && $0 <= .ms(7_000) }, "no later than the deadline")
+        #expect(starts.filter { $0 < .ms(4_000) }.count > 15 && starts.filter { $0 == .ms(7_000) }.count > 20)
     }
 
     // MARK: Admission
