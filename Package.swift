@@ -732,7 +732,7 @@ let interop: [Target] = [
     ),
     // The client and server that Autobahn's WebSocket test suite talks to.
     program("AutobahnPeer", path: "Tests/AutobahnPeer", "Lifeline", .argumentParser, .logging),
-    // What codegen/check-schemas does with the schemas that others have published.
+    // The program of codegen/check-schemas: it reads and writes messages of published schemas.
     program("SchemaRoundTrip", path: "Tests/SchemaRoundTrip", "LifelineMessages", "LifelineReflection"),
 ]
 

@@ -25,17 +25,17 @@ package final class Book: Sendable {
     private static let openingBalance: Int64 = 100
 
     /// Returns the content of the database, and the number of committed transactions.
-    private let look: @Sendable () -> (tables: ClubTables, transactionCount: Int)
+    private let readTables: @Sendable () -> (tables: ClubTables, transactionCount: Int)
     /// Reports a violation.
     let complain: @Sendable (String) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter look: reads the database directly, without a transaction, and counts its transactions.
+    /// - Parameter readTables: reads the database directly, without a transaction, and counts its transactions.
     package init(
-        look: @escaping @Sendable () -> (tables: ClubTables, transactionCount: Int),
+        readTables: @escaping @Sendable () -> (tables: ClubTables, transactionCount: Int),
         complain: @escaping @Sendable (String) -> Void
     ) {
-        (self.look, self.complain) = (look, complain)
+        (self.readTables, self.complain) = (readTables, complain)
     }
 
     /// The tables at the beginning of a story.
@@ -77,7 +77,7 @@ package final class Book: Sendable {
     }
 
     func heard(_ message: Example_Club_V1_Message) {
-        _ = lookAtDatabase()
+        _ = currentFindings()
         let isStored = state.withLock { state in
             state.said.contains { ($0.number, $0.text) == (message.number, message.text) }
         }
@@ -86,13 +86,13 @@ package final class Book: Sendable {
 
     // MARK: Invariants
 
-    package var isMoneyThere: Bool { lookAtDatabase().isMoneyThere }
+    package var isMoneyThere: Bool { currentFindings().isMoneyThere }
 
-    package var isRoomInOrder: Bool { lookAtDatabase().isRoomInOrder }
+    package var isRoomInOrder: Bool { currentFindings().isRoomInOrder }
 
     /// Returns the findings. Renews them after each transaction.
-    private func lookAtDatabase() -> Findings {
-        let (tables, count) = look()
+    private func currentFindings() -> Findings {
+        let (tables, count) = readTables()
         return state.withLock { state in
             if state.findings.transactionCount == count { return state.findings }
             let sum = tables.accounts.values.reduce(0) { $0 + $1.balance }
@@ -118,7 +118,7 @@ package final class Book: Sendable {
 
     /// Whether all members have finished their plans, and have heard and read everything.
     package func haveAllDoneEverything(_ phones: [Phone]) -> Bool {
-        let tables = look().tables
+        let tables = readTables().tables
         return phones.allSatisfy { phone in
             let storage = phone.storage
             return phone.hasFinished && storage.heard == tables.rooms[Phone.room]?.lastNumber
@@ -128,8 +128,8 @@ package final class Book: Sendable {
 
     /// Returns the first violation, or nil.
     package func complaint(about phones: [Phone]) -> String? {
-        _ = lookAtDatabase()
-        let (tables, said) = (look().tables, state.withLock { $0.said })
+        _ = currentFindings()
+        let (tables, said) = (readTables().tables, state.withLock { $0.said })
         for phone in phones {
             let storage = phone.storage
             let sequences = said.filter { $0.speaker == phone.name }.map(\.sequence)

@@ -12,10 +12,10 @@ internal import Synchronization
 package func playClubOverLoopback(slowness: Duration, maximumPause: Duration) async throws -> String? {
     let database = MemoryDatabase(Book.tables)
     let complaints = Mutex<[String]>([])
-    let lookCount = Atomic(0)
+    let readCount = Atomic(0)
     let book = Book {
-        // Counts each look as a transaction, because `MemoryDatabase` counts none.
-        (database.tables, lookCount.add(1, ordering: .relaxed).newValue)
+        // Counts each reading as a transaction, because `MemoryDatabase` counts none.
+        (database.tables, readCount.add(1, ordering: .relaxed).newValue)
     } complain: { complaint in
         complaints.withLock { $0.append(complaint) }
     }

@@ -10,7 +10,7 @@ final class ExampleProcess: Sendable {
     private let outputPath: String
     private let errorPath: String
 
-    /// Starts a program of this package. What it prints is appended to files whose names begin with `path`.
+    /// Starts a program of this package. Its output is appended to files whose names begin with `path`.
     init(_ name: String, _ arguments: [String], output path: String) throws {
         let (ended, continuation) = AsyncStream.makeStream(of: Never.self)
         (process, self.ended) = (Process(), ended)
@@ -28,15 +28,15 @@ final class ExampleProcess: Sendable {
         try process.start()
     }
 
-    /// Not left behind by a test that fails.
+    /// A test that fails leaves no process behind.
     deinit { signal(SIGKILL) }
 
-    /// What it, and those before it with these files, have printed.
+    /// The output of this process, and of earlier ones with the same files.
     var output: String { (try? String(contentsOfFile: outputPath, encoding: .utf8)) ?? "" }
     var errorText: String { (try? String(contentsOfFile: errorPath, encoding: .utf8)) ?? "" }
 
     func signal(_ number: Int32) {
-        // The system may give the number of one that has ended to another.
+        // The system may give the number of an ended process to another one.
         if process.isRunning { Foundation.kill(process.processIdentifier, number) }
     }
 

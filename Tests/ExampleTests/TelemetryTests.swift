@@ -127,7 +127,7 @@ private struct TelemetryPlace: Sendable {
     /// 0 while there is no table.
     func measurementCount() async -> Int { (try? await values().count) ?? 0 }
 
-    /// What was measured, in the order of the lines.
+    /// The measured values, in the order of the lines.
     func values() async throws -> [Double] {
         var configuration = Configuration()
         configuration.readonly = true

@@ -100,7 +100,7 @@ package final class LineProgram: Sendable {
         if let event { return event }
         try Task.checkCancellation()
         let latest = events.suffix(8).map { "  \($0.line)" }.joined(separator: "\n")
-        throw FaultFailure("\(name) did not say \(description) within \(time). The last that it said:\n\(latest)")
+        throw FaultFailure("\(name) did not report \(description) within \(time). Its last reports:\n\(latest)")
     }
 
     // MARK: Commands and signals

@@ -35,11 +35,11 @@ struct FleetOutcome {
     ) {
         var misses: [String] = []
         if tally.isClean, fault.isHarmless, !tally.isFlawless {
-            misses.append("messages or sessions were lost, though all were told")
+            misses.append("messages or sessions were lost, although all losses were reported")
         }
         let pause = Durations(of: reports).percentile(99)
         if isPauseBound, let bound = fault.pauseBound, pause > bound {
-            misses.append("a pause of \(Int(pause.milliseconds)) ms at 99 %")
+            misses.append("a pause of \(Int(pause.milliseconds)) ms for 1 % of the clients")
         }
         self.init(fault.rawValue, note, tally, reports, misses: misses)
     }

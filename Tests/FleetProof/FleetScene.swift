@@ -140,14 +140,14 @@ actor FleetScene {
 
     @discardableResult
     private func tell(_ program: LineProgram?, _ command: String) async throws -> FaultEvent {
-        guard let program else { throw FaultFailure("A server does not run that is told: \(command)") }
+        guard let program else { throw FaultFailure("A command is for a server that does not run: \(command)") }
         try program.tell(command)
         return try await done(program, command, within: FleetScene.patience)
     }
 
     @discardableResult
     private func done(_ program: LineProgram, _ command: String, within time: Duration) async throws -> FaultEvent {
-        try await program.next("that it has done so: \(command)", within: time) { $0.event == .done }
+        try await program.next("the end of the command \(command)", within: time) { $0.event == .done }
     }
 
     // MARK: Servers
@@ -181,7 +181,7 @@ actor FleetScene {
         let program = try take(index)
         try program.signal(SIGTERM)
         let status = try await program.waitForEnd(within: FleetScene.patience)
-        if status != 0 { throw FaultFailure("A server that was drained ended with status \(status).") }
+        if status != 0 { throw FaultFailure("A drained server ended with status \(status).") }
         return .now - began
     }
 
@@ -193,7 +193,7 @@ actor FleetScene {
     }
 
     private func take(_ index: Int) throws -> LineProgram {
-        guard let program = servers[index].program else { throw FaultFailure("A server that is to end does not run.") }
+        guard let program = servers[index].program else { throw FaultFailure("A server that should end does not run.") }
         servers[index].program = nil
         return program
     }

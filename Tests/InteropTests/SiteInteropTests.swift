@@ -52,7 +52,7 @@ struct SiteInteropTests {
     }
 }
 
-/// What `scripts/docs` has built.
+/// The site that `scripts/docs` has built.
 private enum Site {
     static let folder = Checkout.folder.appending(path: ".build-docs/site")
     static let isBuilt = FileManager.default.fileExists(atPath: folder.appending(path: "data").path)

@@ -165,7 +165,7 @@ package final class ClientUser: @unchecked Sendable {
     /// Cancels the task that runs the client.
     package func cancel() {
         host.run { [self] in
-            witness?.wantsEnd()
+            witness?.endRequested()
             note("cancels")
             running?.cancel()
         }
@@ -173,7 +173,7 @@ package final class ClientUser: @unchecked Sendable {
 
     package func close() {
         host.run { [self] in
-            witness?.wantsEnd()
+            witness?.endRequested()
             note("closes")
             openCloseCount += 1
             await client.close()

@@ -12,7 +12,7 @@ extension ScenarioStory {
         case 70..<85: server.behavior = .random(using: &random)
         case 85..<90: disturbMachine()
         case 90..<92: user.reads.toggle()
-        default: wish()
+        default: disturbUser()
         }
     }
 
@@ -80,7 +80,7 @@ extension ScenarioStory {
         host.sleep(for: .milliseconds(Int.random(in: 0...limit, using: &random)))
     }
 
-    private func wish() {
+    private func disturbUser() {
         // Mostly a send that still waits, because cancelling an ended one does nothing.
         let waiting = user.sends.indices.filter { user.sends[$0].end == nil }
         let number = (waiting.randomElement(using: &random) ?? 0) + 1

@@ -6,7 +6,7 @@ internal import LifelineTesting
 extension Witness {
     // MARK: Actions of the user
 
-    func wantsEnd() { firstEndRequest = firstEndRequest ?? user.now }
+    func endRequested() { firstEndRequest = firstEndRequest ?? user.now }
 
     func wantsReconnection() { reconnections.append(user.now) }
 

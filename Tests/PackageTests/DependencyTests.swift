@@ -4,7 +4,7 @@ import Testing
 
 /// A product brings no more packages than it needs.
 @Suite(.timeLimit(.minutes(2))) struct DependencyTests {
-    /// What sockets, TLS and logs need.
+    /// The packages for sockets, TLS and logs.
     private static let network: Set = [
         "swift-asn1", "swift-certificates", "swift-crypto", "swift-distributed-tracing", "swift-log", "swift-metrics",
         "swift-nio", "swift-nio-ssl", "swift-service-lifecycle",
@@ -63,7 +63,7 @@ import Testing
     }
 }
 
-/// What `swift package dump-package` prints, as far as it is needed.
+/// The parts of `swift package dump-package`'s output that the tests need.
 private struct Manifest: Decodable {
     struct Product: Decodable {
         let name: String

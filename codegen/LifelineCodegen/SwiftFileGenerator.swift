@@ -44,7 +44,7 @@ struct SwiftFileGenerator {
         return printer.content
     }
 
-    // MARK: What is written of the file
+    // MARK: Parts of the file
 
     private var enums: [EnumDescriptor] { context.options.services == .only ? [] : file.enums }
 

@@ -7,7 +7,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
-/// What `Benchmarks/idle --help` says.
+/// The program of `Benchmarks/idle`; its `--help` explains it.
 @main
 enum IdleBenchmarks {
     private typealias Message = Sample_Chat_V1_ChatMessage
@@ -206,7 +206,7 @@ private final class IdleServer {
         return number
     }
 
-    /// What it takes when it has had time to finish what it does. Sessions give memory back after 10 s.
+    /// The memory of the process once it is idle. Sessions give memory back after 10 s.
     func memory() async throws -> (heap: Int, resident: Int) {
         try await Task.sleep(for: .seconds(12))
         try input.fileHandleForWriting.write(contentsOf: Data("\n".utf8))

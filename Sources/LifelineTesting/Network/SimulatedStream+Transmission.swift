@@ -123,7 +123,7 @@ extension SimulatedStream {
             if directions[index].acknowledged < directions[index].arrived {
                 askForAcknowledgement(side)
             } else {
-                // What came the other way has said so meanwhile.
+                // Data in the other direction has carried the acknowledgement meanwhile.
                 pump(side)
                 ends[index].owner?.streamBecameWritable()
             }

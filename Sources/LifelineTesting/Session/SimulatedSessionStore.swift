@@ -37,7 +37,7 @@ package final class SimulatedSessionStore {
     /// Everything that was committed, as it is committed.
     package var onCommit: (SessionStoreChanges) -> Void = { _ in }
 
-    /// What the clock of its machine that may be set is ahead of the other one, in milliseconds.
+    /// The difference of the machine's date and its monotonic clock, in milliseconds.
     package var dateOffset: Int64 = 0
 
     package init(id: SessionStoreID) { self.id = id }

@@ -256,7 +256,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
         process.host.machine.note(.connection(number, event()))
     }
 
-    // MARK: What there is to see
+    // MARK: Status
 
     var acknowledgedByteCount: UInt64 { connection.acknowledgedByteCount(of: side) }
     var unacknowledgedByteCount: UInt64 { connection.takenByteCount(of: side) - acknowledgedByteCount }

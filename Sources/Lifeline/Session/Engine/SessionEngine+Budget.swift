@@ -52,16 +52,16 @@ extension SessionStatus {
         case .tooManyEntries:
             self.init(
                 .invalidArgument,
-                "A request has \(InboundMessage.maximumMetadataCount) entries of metadata at most, of "
-                    + "\(InboundMessage.maximumMetadataByteCount) bytes in all at most."
+                "A request may have at most \(InboundMessage.maximumMetadataCount) entries of metadata, and at most "
+                    + "\(InboundMessage.maximumMetadataByteCount) bytes of it."
             )
         case .tooManyRunning:
-            self.init(.resourceExhausted, "As many requests of the session run as may, or as large ones.")
-        case .serverHandlers: self.init(.resourceExhausted, "As many handlers run in the whole server as may.")
+            self.init(.resourceExhausted, "The session's requests have reached the limit of their number or size.")
+        case .serverHandlers: self.init(.resourceExhausted, "The server runs as many handlers as its limit allows.")
         case .serverMemory:
-            self.init(.resourceExhausted, "All sessions of the server keep as much as they may together.")
-        case .responseTooLarge: self.init(.internal, "The response is larger than what the peer takes.")
-        case .tooManyResponses: self.init(.resourceExhausted, "Too many responses wait for the client to take them.")
+            self.init(.resourceExhausted, "The sessions of the server keep as much memory as its limit allows.")
+        case .responseTooLarge: self.init(.internal, "The response is larger than the client accepts.")
+        case .tooManyResponses: self.init(.resourceExhausted, "Too many responses wait for the client to read them.")
         }
     }
 }

@@ -45,7 +45,7 @@ public struct SessionServerConfiguration: Sendable {
     /// Further clients are sent away with pauses, so that they come back one after the other at this rate: after a
     /// restart of the server, all of its clients come at once. Resumed sessions are not counted. A server with TLS
     /// takes some 1 ms of processor time for each client, and more if `authenticate` queries a database. Set half of
-    /// what the server can do.
+    /// the rate that the server can handle, so that the other half is left for the sessions that it has.
     public var maximumOpeningRate: Int?
 
     /// The time for which a session without a connection is kept. Default: 2 min, which outlast a tunnel, a restart of
