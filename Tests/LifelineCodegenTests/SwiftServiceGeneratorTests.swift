@@ -30,7 +30,8 @@ import Testing
         let response = generate(try .compiling(paths, in: protos, parameter: parameter))
         #expect(response.error == "")
         #expect(response.file.count >= paths.count)
-        for file in response.file {
+        // The text of protoc-gen-c depends on its version. `codegen/generate --check` compares it.
+        for file in response.file where !file.name.contains(".pb-c.") {
             let committed = repository.appending(path: folder).appending(path: file.name)
             #expect(try file.content == String(contentsOf: committed, encoding: .utf8), "\(file.name)")
         }
