@@ -6,7 +6,7 @@ enum DurableSoak {
         let soak = Soak(none: DurableScenario.Totals()) {
             $0 += $1
         } story: { seed in
-            let result = DurableScenario(seed: seed).run()
+            let result = await DurableScenario(seed: seed).run()
             return (result.totals, result.failure)
         } failureMessage: {
             DurableScenario.failureMessage($0, $1)
@@ -19,8 +19,8 @@ enum DurableSoak {
         }
     }
 
-    static func replay(_ seed: UInt64) -> Bool {
-        let result = DurableScenario(seed: seed, isTracing: true).run()
+    static func replay(_ seed: UInt64) async -> Bool {
+        let result = await DurableScenario(seed: seed, isTracing: true).run()
         for line in result.trace { print(line) }
         if let failure = result.failure { print(DurableScenario.failureMessage(seed, failure)) }
         return result.failure == nil

@@ -25,7 +25,7 @@ enum SessionSoak {
         let totals = sum.totals
         print(
             "\(totals.scenarios) session scenarios, \(totals.connections) connections,",
-            "\(totals.cuts) cuts (\(totals.cutsWithinFrames) seen within a frame), \(totals.resumes) resumes,",
+            "\(totals.endsWithinFrames) of them cut within a frame, \(totals.resumes) resumes,",
             "\(totals.overtakenHellos) overtaken hellos, \(totals.lostSessions) lost sessions,",
             "\(totals.messages) pushes, \(totals.requests) requests,",
             "\(totals.requestParts + totals.responseParts) parts (\(totals.doubtfulMessages) in doubt),",
@@ -37,10 +37,10 @@ enum SessionSoak {
         return sum.failures.isEmpty
     }
 
-    @Sendable private static func run(_ seeds: Range<UInt64>) -> Sum {
+    @Sendable private static func run(_ seeds: Range<UInt64>) async -> Sum {
         var sum = Sum()
         for seed in seeds {
-            let result = SessionScenario(seed: seed).run()
+            let result = await SessionScenario(seed: seed).run()
             sum.totals += result.totals
             sum.simulatedTime += result.simulatedTime
             if let failure = result.failure { sum.failures.append((seed, failure)) }
@@ -94,8 +94,8 @@ enum SessionSoak {
         return (count, failures)
     }
 
-    static func replay(_ seed: UInt64) -> Bool {
-        let result = SessionScenario(seed: seed, isTracing: true).run()
+    static func replay(_ seed: UInt64) async -> Bool {
+        let result = await SessionScenario(seed: seed, isTracing: true).run()
         for line in result.trace { print(line) }
         if let failure = result.failure { print(SessionScenario.failureMessage(seed, failure)) }
         return result.failure == nil

@@ -10,7 +10,7 @@ struct Soak<Totals: Sendable>: Sendable {
     /// Adds the second totals to the first.
     let add: @Sendable (inout Totals, Totals) -> Void
     /// Runs the story of a seed. The failure is nil if everything held.
-    let story: @Sendable (UInt64) -> (totals: Totals, failure: String?)
+    let story: @Sendable (UInt64) async -> (totals: Totals, failure: String?)
     let failureMessage: @Sendable (UInt64, String) -> String
 
     /// Runs the stories of the seeds below `count`, and prints failures. Stops after ten failures.
@@ -45,10 +45,10 @@ struct Soak<Totals: Sendable>: Sendable {
         return sum.failures.isEmpty
     }
 
-    @Sendable private func run(_ seeds: Range<UInt64>) -> (count: UInt64, part: Part) {
+    @Sendable private func run(_ seeds: Range<UInt64>) async -> (count: UInt64, part: Part) {
         var part = Part(totals: none)
         for seed in seeds {
-            let result = story(seed)
+            let result = await story(seed)
             add(&part.totals, result.totals)
             if let failure = result.failure { part.failures.append((seed, failure)) }
         }

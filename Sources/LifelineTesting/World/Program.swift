@@ -5,6 +5,8 @@ public final class Program<Value: Sendable>: AnyProgram, @unchecked Sendable {
     private let hostName: String
     private let end = Latch<Result<Value, any Error>>()
     var task: Task<Void, Never>?
+    /// The process that runs it.
+    weak var process: WorldProcess?
     /// Whether a task waits for its end, and so receives its failure.
     private(set) var isWaitedFor = false
 
@@ -20,8 +22,14 @@ public final class Program<Value: Sendable>: AnyProgram, @unchecked Sendable {
         }
     }
 
-    /// Asks the program to end.
-    public func cancel() { task?.cancel() }
+    /// Asks the program to end. Does nothing after its process was killed.
+    public func cancel() {
+        // In the name of the process, because handlers of cancellation belong to the program.
+        process?.perform { self.task?.cancel() }
+    }
+
+    /// The story has ended, so the program must end, killed or not.
+    func finish() { task?.cancel() }
 
     func end(_ result: Result<Value, any Error>) { end.open(with: result) }
 
@@ -38,6 +46,6 @@ public struct ProgramKilled: Error, Hashable, CustomStringConvertible {
 
 /// A program with any type of value.
 protocol AnyProgram: AnyObject {
-    func cancel()
+    func finish()
     func kill()
 }

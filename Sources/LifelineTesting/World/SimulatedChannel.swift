@@ -139,6 +139,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
             unread = unread.dropFirst(part.count)
             readCount += 1
             note(.read(byteCount: part.count, byClient: side == .client))
+            report(.read(part))
             buffer.writeBytes(part)
             _ = receiveAllocator.record(actualReadBytes: part.count)
             pipeline.fireChannelRead(buffer)
@@ -162,7 +163,9 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
             return
         }
         let buffer = unwrapData(data, as: ByteBuffer.self)
-        writes.append(Write(bytes: Array(buffer.readableBytesView)[...], promise: promise))
+        let bytes = Array(buffer.readableBytesView)[...]
+        report(.wrote(bytes))
+        writes.append(Write(bytes: bytes, promise: promise))
         writtenByteCount += UInt64(buffer.readableBytes)
     }
 
@@ -237,6 +240,7 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
         guard let stream else { return }
         self.stream = nil
         note(.ended(reason(), byClient: side == .client, wasOpen: wasOpen))
+        report(.ended)
         if resetting {
             stream.abort(side)
         } else {
@@ -254,6 +258,10 @@ final class SimulatedChannel: SimulatedChannelBase, AcknowledgedChannel, @unchec
 
     private func note(_ event: @autoclosure () -> Note.ConnectionEvent) {
         process.host.machine.note(.connection(number, event()))
+    }
+
+    private func report(_ event: Traffic.Event) {
+        process.world?.onTraffic?(Traffic(connection: number, isByClient: side == .client, event: event))
     }
 
     // MARK: Status

@@ -25,6 +25,9 @@ public final class World: @unchecked Sendable {
     /// The faults of hosts and connections. Default: none. Setting them replaces the earlier ones.
     public var faults = Faults() { didSet { plan.begin(faults, in: self) } }
 
+    /// Called with the bytes that programs write to their connections and read from them.
+    package var onTraffic: ((Traffic) -> Void)?
+
     let simulation: Simulation
     let network: SimulatedNetwork
     let plan: FaultPlan
@@ -145,7 +148,7 @@ public final class World: @unchecked Sendable {
         outside.withLock { $0 = ([], true) }
         for host in hosts { host.dismantle() }
         simulation.cancelAllEvents()
-        conditions = []
+        (conditions, onTraffic) = ([], nil)
         clock.leave()
         return result
     }

@@ -63,7 +63,10 @@ public final class WorldHost: @unchecked Sendable {
     public func kill(restartingAfter restartDelay: Duration? = nil) {
         machine.note(.killed)
         process.kill()
-        for disk in disks { disk.processWasKilled() }
+        // In the name of the killed process, so that its tasks do not go on when their work on the disk fails.
+        world?.run(as: process) {
+            for disk in disks { disk.processWasKilled() }
+        }
         processes.append(WorldProcess(on: self))
         guard let restartDelay else { return }
         process.schedule(at: simulation.now + restartDelay) {
@@ -73,6 +76,9 @@ public final class WorldHost: @unchecked Sendable {
             self.run(service)
         }
     }
+
+    /// The number of processes so far: one more than the number of kills.
+    package var processCount: Int { processes.count }
 
     /// Runs a server of a simulation on the host in place of programs: it listens on all ports.
     package func run(_ server: SimulatedServer) { simulatedServer = server }

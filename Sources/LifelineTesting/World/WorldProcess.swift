@@ -36,6 +36,7 @@ final class WorldProcess: @unchecked Sendable {
 
     func run<Value>(_ running: Program<Value>, _ body: @escaping @Sendable () async throws -> Value) {
         programs.append(running)
+        running.process = self
         let executor = WorldExecutor(world: world, process: self)
         NIOTransport.$simulated.withValue(transport) {
             ClientEnvironment.$simulatedNetwork.withValue(HostNetwork(process: self)) {
@@ -74,7 +75,7 @@ final class WorldProcess: @unchecked Sendable {
         let waiting = frozen
         frozen = []
         for body in waiting { schedule(at: host.simulation.now, body) }
-        for program in programs { program.cancel() }
+        for program in programs { program.finish() }
         if isKilled { closeChannels() }
     }
 

@@ -1,6 +1,5 @@
 internal import Lifeline
 internal import LifelineCore
-internal import LifelineTesting
 
 /// One script of mixed frames in both directions, over a connection that dies at a byte of each direction, and another
 /// one on which the session goes on. Wherever it dies, users have to see the same.
@@ -45,8 +44,6 @@ package final class SessionCutRun {
         package var outcomes: [[Int: String]] = [[:], [:]]
     }
 
-    private typealias Link = SimulatedSessionLink
-
     /// A handler's request.
     private struct Task {
         let number: Int
@@ -66,24 +63,22 @@ package final class SessionCutRun {
     /// The view of the client, and of each session at the server.
     private var seenByEach = [Seen()]
     private var books = [Book()]
-    private var sessions: [SimulatedSessionEnd] = []
+    private var sessions: [CutEnd] = []
     /// The first thing that does not hold, whatever users see.
     package private(set) var failure: String?
-    private let client: SimulatedSessionEnd
-    private let server: SimulatedSessionServer
+    private let client: CutEnd
+    private let server: CutServer
     /// The client's, as far as the server knows: the latest, but for those that a late hello begins.
-    private var session: SimulatedSessionEnd? { sessions.first { $0.link === client.link } ?? sessions.last }
+    private var session: CutEnd? { sessions.first { $0.link === client.link } ?? sessions.last }
     private var now = MonotonicTime(nanoseconds: 0)
     private var linkCount: UInt64 = 0
 
     package init() {
         var options = SessionOptions()
         options.acknowledgementBatchSize = 2
-        var configuration = SimulatedSessionServer.Configuration()
-        configuration.options = options
-        configuration.options.acknowledgementBatchSize = 3
-        server = SimulatedSessionServer(configuration)
-        client = SimulatedSessionEnd(.client, options: options)
+        client = CutEnd(.client, options)
+        options.acknowledgementBatchSize = 3
+        server = CutServer(options)
         client.onActions = { [unowned self] in acted($0, 0) }
         server.onSession = { [unowned self] in began($0) }
     }
@@ -161,16 +156,16 @@ package final class SessionCutRun {
         }
     }
 
-    private func connect() -> Link {
+    private func connect() -> CutLink {
         linkCount += 1
-        let link = Link(id: linkCount, capacity: 1 << 16, frameLimits: (4 << 20, 4 << 20))
-        server.accept(link, now: now)
+        let link = CutLink(id: linkCount)
+        server.accept(link)
         client.connected(over: link, now: now)
         return link
     }
 
     /// Everything comes, up to a byte of each direction, in turns.
-    private func exchange(over link: Link, upTo place: Place, piece: Int) {
+    private func exchange(over link: CutLink, upTo place: Place, piece: Int) {
         // Three times, so that what waits for a while to be acknowledged is.
         for _ in 0..<3 {
             var isIdle = false
@@ -190,7 +185,7 @@ package final class SessionCutRun {
         }
     }
 
-    private func die(_ link: Link, _ death: Death) {
+    private func die(_ link: CutLink, _ death: Death) {
         switch death {
         case .seen, .seenByClient, .seenByServer:
             link.lose(to: .client)
@@ -200,39 +195,47 @@ package final class SessionCutRun {
         switch death {
         case .seen:
             server.disconnected(link, now: now)
-            client.disconnected(now: now)
+            client.disconnected(link, now: now)
         case .seenByClient, .late:
-            client.disconnected(now: now)
+            client.disconnected(link, now: now)
         case .seenByServer:
             server.disconnected(link, now: now)
             client.pump(now: now)
-            client.disconnected(now: now)
+            client.disconnected(link, now: now)
         }
     }
 
     // MARK: The script
 
     /// - Parameter who: the client (0), or which of the server's sessions.
-    private func end(_ who: Int) -> SimulatedSessionEnd { who == 0 ? client : sessions[who - 1] }
+    private func end(_ who: Int) -> CutEnd { who == 0 ? client : sessions[who - 1] }
 
     private func push(_ number: Int, _ delivery: SessionDelivery = .reliable, from who: Int = 0) {
-        end(who).push("m", SessionNote(number).content, delivery, isObserved: true, now: now) {
-            offered(number, $0, who)
+        send(number, from: who) {
+            $0.push("m", $1, delivery, isObserved: true, now: now, into: &$2)
         }
     }
 
     private func sendPart(_ part: Int, of number: Int, _ delivery: SessionDelivery = .reliable, from who: Int = 0) {
         guard let request = books[who].requests[number] else { return }
-        end(who).sendPart(of: request, SessionNote(part).content, delivery, isObserved: true, now: now) {
-            offered(part, $0, who)
+        send(part, from: who) {
+            $0.sendPart(of: request, $1, delivery, isObserved: true, now: now, into: &$2)
         }
     }
 
     private func sendPart(_ part: Int, ofResponseTo request: IncomingRequest, from who: Int) {
-        let content = SessionNote(part).content
-        end(who).sendPart(ofResponseTo: request, content, .reliable, isObserved: true, now: now) {
-            offered(part, $0, who)
+        send(part, from: who) {
+            $0.sendPart(ofResponseTo: request, $1, .reliable, isObserved: true, now: now, into: &$2)
         }
+    }
+
+    private func send(
+        _ number: Int,
+        from who: Int,
+        _ body: (inout SessionMachine, SessionMachine.Content, inout [SessionMachine.Action]) -> SessionMachine.Offer
+    ) {
+        let content = CutEnd.Content(payload: SessionNote(number).payload)
+        end(who).send(content, now: now, offered: { offered(number, $0, who) }, body)
     }
 
     private func offered(_ number: Int, _ offer: SessionMachine.Offer, _ who: Int) {
@@ -247,14 +250,7 @@ package final class SessionCutRun {
 
     private func ask(_ number: Int, _ kind: SessionCallKind, deadline: MonotonicTime? = nil, from who: Int = 0) {
         do {
-            let content = kind.request(number, fillerCount: 0)
-            try end(who).request(
-                kind.method,
-                content,
-                hasParts: kind.hasRequestParts,
-                deadline: deadline,
-                now: now
-            ) { id in
+            try end(who).request(kind, kind.request(number), deadline: deadline, now: now) { id in
                 books[who].numberByRequest[id] = number
                 books[who].requests[number] = id
             }
@@ -269,13 +265,14 @@ package final class SessionCutRun {
     }
 
     private func respond(to request: IncomingRequest, _ number: Int, from who: Int) {
-        end(who).respond(to: request, SessionNote(100 + number).content, now: now) { offer in
+        let content = CutEnd.Content(payload: SessionNote(100 + number).payload)
+        end(who).respond(to: request, content, now: now) { offer in
             if case .refused(let refusal) = offer { failure = "a response is refused: \(refusal)" }
         }
     }
 
     /// Of a session that the client never heard of, nothing comes.
-    private func began(_ end: SimulatedSessionEnd) {
+    private func began(_ end: CutEnd) {
         sessions.append(end)
         seenByEach.append(Seen())
         books.append(Book())
@@ -368,5 +365,24 @@ package final class SessionCutRun {
         if seenByEach[who].results[min(who, 1)].updateValue(result, forKey: number) != nil {
             failure = "request \(number) ended twice"
         }
+    }
+}
+
+extension SessionCallKind {
+    /// A request whose messages follow in parts has no payload, and says in its metadata which one it is.
+    private static let numberKey = "number"
+
+    fileprivate func request(_ number: Int) -> CutEnd.Content {
+        guard hasRequestParts else { return CutEnd.Content(payload: SessionNote(number).payload) }
+        var content = CutEnd.Content()
+        FieldWriter.metadataFields([Self.numberKey: "\(number)"], field: 5, into: &content.fields)
+        return content
+    }
+
+    /// The number of a request that came in; nil when its bytes are not its own.
+    fileprivate func number(of message: InboundMessage) -> Int? {
+        guard message.hasParts == hasRequestParts else { return nil }
+        if !hasRequestParts { return SessionNote(message.payload)?.number }
+        return message.payload.isEmpty ? message.metadata[Self.numberKey].flatMap { Int($0) } : nil
     }
 }

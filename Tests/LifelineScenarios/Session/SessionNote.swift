@@ -27,7 +27,10 @@ struct SessionNote: Equatable {
         return bytes
     }
 
-    var content: SimulatedSessionEnd.Content { SimulatedSessionEnd.Content(payload: payload) }
+    /// The number of a note, without a look at the rest; nil when the bytes are too few.
+    static func number(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        bytes.count < headerByteCount ? nil : (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) }
+    }
 
     /// Nil when the bytes are not those of a note.
     init?(_ bytes: UnsafeRawBufferPointer) {
@@ -59,27 +62,5 @@ enum SessionCallKind: String, CaseIterable {
     init?(method: String) {
         guard method.hasPrefix(Self.prefix) else { return nil }
         self.init(rawValue: String(method.dropFirst(Self.prefix.count)))
-    }
-
-    /// A request whose messages follow in parts has no payload, and says in its metadata which one it is.
-    private static let numberKey = "number"
-
-    func request(_ number: Int, metadata: [String: String] = [:], fillerCount: Int) -> SimulatedSessionEnd.Content {
-        var metadata = metadata
-        var content = SimulatedSessionEnd.Content()
-        if hasRequestParts {
-            metadata[Self.numberKey] = "\(number)"
-        } else {
-            content = SessionNote(number, fillerCount: fillerCount).content
-        }
-        FieldWriter.metadataFields(metadata, field: 5, into: &content.fields)
-        return content
-    }
-
-    /// The number of a request that came in; nil when its bytes are not its own.
-    func number(of message: InboundMessage) -> Int? {
-        guard message.hasParts == hasRequestParts else { return nil }
-        if !hasRequestParts { return SessionNote(message.payload)?.number }
-        return message.payload.isEmpty ? message.metadata[Self.numberKey].flatMap { Int($0) } : nil
     }
 }

@@ -2,234 +2,346 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// An account of what one end of a scenario's sessions has offered, was told, and processed. It tells `fail` of what
-/// does not hold.
+/// An account of everything that the users of a story have sent, received and were told, over all sessions. It makes
+/// the world fail at the first thing that does not hold.
 ///
-/// A client's is one for all its sessions, as its messages go on with the next one; a server's is of one session.
-final class SessionRecord {
-    /// Messages that have one order and one credit. Requests have the numbers of their notes.
+/// Unchecked, like all parts of a world: only the world's thread uses it.
+final class SessionRecord: @unchecked Sendable {
+    /// The user that sends a push.
+    enum Sender: Hashable {
+        /// A client in one of its runs. Its messages go on with the next session.
+        case client(run: Int)
+        /// The server's end of a session, counted from 1.
+        case server(session: Int)
+    }
+
+    /// Messages that have one order and one credit. Calls have the numbers of their notes.
     enum Stream: Hashable {
-        case pushes(String)
+        case pushes(String, Sender)
         case requestParts(Int)
         case responseParts(Int)
 
         var isPushes: Bool { if case .pushes = self { true } else { false } }
     }
 
-    /// A push or a part that was accepted, or waits.
-    struct Sent {
+    /// How the send of a message ended.
+    enum SendEnd: Hashable {
+        case accepted
+        case processed
+        case failed(SessionError.Code)
+    }
+
+    /// A push or a part that was sent.
+    struct Message {
         let stream: Stream
+        let sender: Sender
         let delivery: SessionDelivery
+        /// Whether its sender waits until it is processed.
         let isObserved: Bool
-        /// Of its content.
         let byteCount: Int
+        let sentAt: Duration
+        var acceptedAt: Duration?
+        /// Nil while its sender waits.
+        var end: SendEnd?
+        /// The outcome that was told after the message had been accepted.
+        var leftOver: SessionDeliveryOutcome?
+        var hasCome = false
+        var isFinished = false
+
+        /// Whether it may still arrive after its sender was told the end.
+        var mayCome: Bool {
+            switch leftOver {
+            case .expired?, .replaced?, .refused?, .unsent?, .dropped?: return false
+            case .processed?, .sent?, .inDoubt?, .kept?, .notStored?, nil: break
+            }
+            guard case .failed(let code)? = end else { return true }
+            // An observed message whose sender was cancelled goes on.
+            return code == .messageInDoubt || code == .cancelled && isObserved || code == .notWaitedFor
+        }
     }
 
-    /// A request of this side's.
+    /// A request of the client.
     struct Call {
-        let kind: SessionCallKind
-        let id: SessionMachine.RequestID
-        /// Until when the asker waits; nil: as long as it takes.
-        let deadline: MonotonicTime?
-        /// Of its content.
-        let byteCount: Int
-        /// Whether no part follows.
-        var hasEnded: Bool
-        var partCount = 0
-    }
+        enum Result: Hashable {
+            case replied
+            case status(SessionStatus.Code)
+            case failed(SessionError.Code)
+        }
 
-    /// A push or a part that came in and is not processed.
-    struct Unread {
-        let receipt: SessionMachine.Receipt
-        let number: Int
-        let stream: Stream
-        /// Whether it was sent at most once.
-        let isUnplaced: Bool
-    }
-
-    /// A request of the peer's that has a handler.
-    struct Running {
-        let request: IncomingRequest
-        let number: Int
         let kind: SessionCallKind
+        let run: Int
+        let timeout: Duration?
+        let startedAt: Duration
         let byteCount: Int
-        /// When the asker stops to wait, seen from here; nil: never.
-        let deadline: MonotonicTime?
-        /// Whether the last of its parts has come.
-        var hasEnded: Bool
         var isCancelled = false
+        /// Whether all of its parts were sent.
+        var hasSentParts = false
+        var partCount = 0
+        var result: Result?
+        var endedAt: Duration?
     }
 
-    let end: SimulatedSessionEnd
-    let name: String
-    let fail: (String) -> Void
-    /// The options of the peer.
-    let peer: SessionOptions
-    /// Finds the number of a request of the peer's by its serial.
-    var numberOfPeersRequest: (UInt32) -> Int? = { _ in nil }
+    /// The handler of a call.
+    struct Handler {
+        let session: Int
+        var hasEnded = false
+        /// Whether its process was killed.
+        var isDead = false
+    }
 
-    // Messages that this side sends.
-    var sent: [Int: Sent] = [:]
-    /// The outcome of a message, told once. An outcome of one that nobody observes may not be told.
-    var outcomes: [Int: SessionDeliveryOutcome] = [:]
-    /// By the numbers that the machine gives.
-    var numbers: [UInt64: Int] = [:]
-    /// Messages whose senders wait, by the numbers that the machine gives.
-    var waiting: Set<UInt64> = []
-    /// Observed messages that are to be sent over the present connection or not at all, and of which neither is told.
-    var openAtMostOnce: Set<Int> = []
-    var withdrawn: Set<Int> = []
+    private let world: World
+    let settings: SessionSettings
+    var totals = SessionScenario.Totals()
+    /// The number of the last message or call. All of them are numbered together.
+    private(set) var lastNumber = 0
 
-    // Its requests.
+    var messages: [Int: Message] = [:]
     var calls: [Int: Call] = [:]
-    var openCalls: Set<Int> = []
-    /// Calls that wait as the peer goes away.
-    var heldCalls: Set<Int> = []
-    /// Nil: a response.
-    var results: [Int: RequestError.Code?] = [:]
-    var numberByRequest: [SessionMachine.RequestID: Int] = [:]
-    var numberBySerial: [UInt32: Int] = [:]
-    /// How many calls of each kind were answered, and how many of those before all of their parts had been sent.
-    var answeredCounts: [SessionCallKind: Int] = [:]
-    var earlyResponseCount = 0
+    var handlers: [Int: Handler] = [:]
+    /// The times at which the client's runs have lost sessions.
+    private(set) var losses: [Int: [Duration]] = [:]
+    /// The times at which runs were told to end, or were ended by the server.
+    var runEnds: [Int: Duration] = [:]
+    /// The times at which sessions of the server ended, and the sessions whose process was killed.
+    var serverSessionEnds: [Int: Duration] = [:]
+    private(set) var deadSessions: Set<Int> = []
+    /// What senders were told that only the loss or the end of a session explains. Checked at the end, because a sender
+    /// may learn of it before the session's other users.
+    private(set) var claims: [Claim] = []
 
-    // Messages that come in.
-    var session: SessionID?
-    var peerMethods: [UInt32: String] = [:]
-    var came: [Stream: [Int]] = [:]
-    /// How many messages came that have to come.
-    var reliableCounts: [Stream: Int] = [:]
-    var begun: [Int] = []
-    var begunSet: Set<Int> = []
-    var finished: Set<Int> = []
-    var unread: [Unread] = []
-    /// The cost of those that have places.
-    var unreadCosts: [Stream: Int] = [:]
-    /// Of a session that was lost.
-    var stale: [SessionMachine.Receipt] = []
-    var running: [Running] = []
-    /// Requests that were answered here, or of which it was said that nobody waits.
-    var ended: Set<Int> = []
-    /// How many parts that have to come had come when the last part of a request came.
-    var endedParts: [Int: Int] = [:]
+    /// Of each stream in each session of the receiver: the last number, and the last one of each key.
+    private var lastCame: [Order: Int] = [:]
+    /// The bytes of each stream that were sent and are not processed.
+    private var outstanding: [Stream: Int] = [:]
 
-    // How it goes.
-    var lossCount = 0
-    var refusedCount = 0
-    var leftOverCount = 0
-    var isOver = false
-    /// Whether the user has asked it to end.
-    var isClosing = false
-    /// By when at the latest; nil: when everything is done.
-    var closeDeadline: MonotonicTime?
-    /// Whether the user has asked it to end at once.
-    var isAbandoned = false
-
-    init(_ end: SimulatedSessionEnd, _ name: String, peer: SessionOptions, fail: @escaping (String) -> Void) {
-        (self.end, self.name, self.peer, self.fail) = (end, name, peer, fail)
+    struct Claim {
+        let sender: Sender
+        let sentAt: Duration
+        let toldAt: Duration
+        let text: String
+        /// Whether the loss of a session explains it, too.
+        var isLoss = false
     }
 
-    func demand(_ condition: Bool, _ what: @autoclosure () -> String) {
-        if !condition { fail("\(name): \(what())") }
+    private struct Order: Hashable {
+        let stream: Stream
+        let receiver: Int
+        let key: String?
     }
 
-    /// Whether the peer takes no frame that is long enough for a content.
+    init(_ world: World, _ settings: SessionSettings) { (self.world, self.settings) = (world, settings) }
+
+    func fail(_ text: @autoclosure () -> String) { world.fail(text()) }
+
+    func demand(_ condition: Bool, _ text: @autoclosure () -> String) {
+        if !condition { world.fail(text()) }
+    }
+
+    func takeNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    // MARK: Sending
+
+    /// A message is about to be sent.
+    func offered(_ number: Int, _ message: Message) {
+        messages[number] = message
+        outstanding[message.stream, default: 0] += message.byteCount + SessionSize.frameOverhead
+        switch message.stream {
+        case .pushes: totals.messages += 1
+        case .requestParts(let call):
+            totals.requestParts += 1
+            calls[call]?.partCount += 1
+        case .responseParts: totals.responseParts += 1
+        }
+    }
+
+    /// The send of a message has returned.
+    func ended(_ number: Int, _ end: SendEnd, isCancelled: Bool) {
+        guard let message = messages[number] else { return }
+        let now = world.now
+        messages[number]?.end = end
+        if end == .accepted { messages[number]?.acceptedAt = now }
+        if message.sentAt < now, !message.isObserved {
+            totals.waits += 1
+            let isOutOfCredit = outstanding[message.stream, default: 0] >= SessionTerms.smallestCredit
+            if isOutOfCredit, message.stream.isPushes { totals.creditWaits += 1 }
+            if isOutOfCredit, !message.stream.isPushes { totals.partCreditWaits += 1 }
+        }
+        let (isRight, mayHaveCome) = check(end, message, isCancelled: isCancelled)
+        demand(isRight, "message \(number), \(message), ended so: \(end)")
+        demand(mayHaveCome || !message.hasCome, "message \(number) has come, and its sender is told: \(end)")
+        if end != .accepted, end != .processed { giveBack(number) }
+        count(end, message)
+    }
+
+    private func check(_ end: SendEnd, _ message: Message, isCancelled: Bool) -> (isRight: Bool, mayHaveCome: Bool) {
+        guard case .failed(let code) = end else {
+            // Parts of a call that has ended are dropped, and so processed.
+            let hasCome = message.hasCome || !message.stream.isPushes || message.delivery.isAtMostOnce
+            return (end == .accepted || hasCome, true)
+        }
+        switch code {
+        case .messageExpired: return (message.delivery.timeToLive != nil, false)
+        case .messageReplaced: return (message.delivery.key != nil, false)
+        case .messageDropped: return (message.delivery.isAtMostOnce, false)
+        case .messageRefused: return (isTooLong(message.byteCount), false)
+        case .messageInDoubt:
+            claim(end, message, isLoss: true)
+            return (!message.delivery.isAtMostOnce, true)
+        case .messageUnsent:
+            if message.stream.isPushes { claim(end, message) }
+            return (true, false)
+        case .cancelled: return (isCancelled, message.isObserved)
+        case .notWaitedFor: return (!message.stream.isPushes, true)
+        case .serverExhausted:
+            if case .client = message.sender { return (false, false) }
+            return (settings.hasBudget, false)
+        case .closedLocally, .closedByPeer, .expired, .sessionLost:
+            if message.stream.isPushes { claim(end, message, isLoss: code == .sessionLost) }
+            return (true, false)
+        default: return (false, true)
+        }
+    }
+
+    /// Whether a message is too long for a frame, or for a window, of a side.
     func isTooLong(_ byteCount: Int) -> Bool {
-        byteCount > min(peer.maximumFrameLength, peer.inboundWindow.byteCount) - 2 * SessionSize.frameOverhead
+        let limits = [
+            settings.client.client.connection.maximumFrameLength, settings.server.server.connection.maximumFrameLength,
+            settings.client.limits.maximumUnprocessedByteCount, settings.server.limits.maximumUnprocessedByteCount,
+        ]
+        return byteCount + 4 * SessionSize.frameOverhead > limits.min() ?? 0
     }
 
-    // MARK: What the user did
+    private func claim(_ end: Any, _ message: Message, isLoss: Bool = false) {
+        let text = "\(message) ended so: \(end)"
+        claims.append(
+            Claim(sender: message.sender, sentAt: message.sentAt, toldAt: world.now, text: text, isLoss: isLoss)
+        )
+    }
 
-    /// A message has got an offer. Returns whether it was accepted, or waits.
-    func offered(_ number: Int, _ message: Sent, _ offer: SessionMachine.Offer) -> Bool {
-        let isPush = message.stream.isPushes
-        switch offer {
-        case .accepted(let id):
-            sent[number] = message
-            if id != 0 { demand(numbers.updateValue(number, forKey: id) == nil, "message \(id) was accepted twice") }
-            demand(id != 0 || !message.isObserved, "message \(number) is observed, and has no number")
-            if message.delivery.isAtMostOnce, message.isObserved { openAtMostOnce.insert(number) }
-            return true
-        case .waits(let id):
-            sent[number] = message
-            demand(id != 0 && numbers.updateValue(number, forKey: id) == nil, "message \(id) was accepted twice")
-            demand(waiting.insert(id).inserted, "message \(id) waits twice")
-            demand(!message.delivery.isAtMostOnce, "message \(number) waits, and is sent at most once")
-            return true
-        case .dropped:
-            demand(message.delivery.isAtMostOnce || !isPush, "message \(number) was dropped")
-        case .tooLong: demand(isTooLong(message.byteCount), "message \(number) is refused as too long")
-        case .exhausted: demand(end.budget != nil, "message \(number) is refused, though there is no budget")
-        case .badMethod: fail("\(name): a method has no number")
-        case .notDurable: fail("\(name): message \(number) is refused as durable")
-        case .closed: demand(isOver || isClosing && isPush, "message \(number) is refused as if it were over")
+    private func giveBack(_ number: Int) {
+        guard let message = messages[number] else { return }
+        outstanding[message.stream, default: 0] -= message.byteCount + SessionSize.frameOverhead
+    }
+
+    /// An accepted push is told to be in doubt, unsent, or refused.
+    func leftOver(_ message: SessionMessageInDoubt, of sender: Sender) {
+        totals.leftOverPushes += 1
+        let number = message.payload.withUnsafeBytes { SessionNote.number($0) }
+        if SessionCallKind(method: message.method) != nil {
+            // A call that fails with `sessionLost` is in doubt, too. It has a payload if it has no parts.
+            return demand(message.outcome == .inDoubt, "a call is told to be \(message.outcome)")
         }
-        return false
-    }
-
-    func withdrew(_ id: UInt64) {
-        demand(waiting.remove(id) != nil, "message \(id) was withdrawn and did not wait")
-        guard let number = numbers[id] else { return }
-        withdrawn.insert(number)
-        demand(outcomes.updateValue(.unsent, forKey: number) == nil, "message \(number) was withdrawn at its end")
-    }
-
-    func asked(_ number: Int, _ call: Call) {
-        calls[number] = call
-        openCalls.insert(number)
-        demand(numberByRequest.updateValue(number, forKey: call.id) == nil, "request \(call.id) was asked twice")
-        numberBySerial[UInt32(truncatingIfNeeded: call.id)] = number
-    }
-
-    func callEnded(_ number: Int, _ failure: RequestError.Code?) {
-        demand(openCalls.remove(number) != nil, "request \(number) ended twice")
-        demand(results.updateValue(failure, forKey: number) == nil, "request \(number) has two results")
-    }
-
-    func takeUnread(at index: Int) -> Unread {
-        let message = unread.remove(at: index)
-        finished.insert(message.number)
-        if !message.isUnplaced { unreadCosts[message.stream, default: 0] -= message.receipt.cost }
-        return message
-    }
-
-    func takeRunning(at index: Int) -> Running {
-        let taken = running.remove(at: index)
-        ended.insert(taken.number)
-        return taken
-    }
-
-    /// How many messages of a stream wait.
-    func waitingCount(of stream: Stream) -> Int {
-        waiting.count { numbers[$0].flatMap { sent[$0]?.stream } == stream }
-    }
-
-    /// An upper bound of the credit that a stream has used.
-    func usedCredit(_ stream: Stream) -> Int {
-        sent.reduce(0) { sum, element in
-            let message = element.value
-            guard message.stream == stream, !message.delivery.isAtMostOnce else { return sum }
-            switch outcomes[element.key] {
-            // These give it back.
-            case .expired?, .replaced?, .unsent?, .refused?, .kept?, .notStored?: return sum
-            case .processed?, .inDoubt?, .sent?, .dropped?, nil:
-                // 20 bytes for the numbers and tags of its frame.
-                return sum + message.byteCount + SessionSize.frameOverhead + 20
+        guard let number, let push = messages[number] else {
+            return fail("a push is told to be \(message.outcome) that nobody has sent")
+        }
+        demand(push.sender == sender && push.delivery == message.delivery, "push \(number) is told to another sender")
+        demand(push.leftOver == nil, "push \(number) is told to be \(message.outcome) a second time")
+        messages[number]?.leftOver = message.outcome
+        let isRight =
+            switch message.outcome {
+            case .inDoubt, .unsent: !push.delivery.isAtMostOnce
+            case .refused: isTooLong(push.byteCount)
+            case .expired: push.delivery.timeToLive != nil
+            case .replaced: push.delivery.key != nil
+            case .processed, .sent, .dropped, .kept, .notStored: false
             }
+        demand(isRight, "push \(number), \(push), is told to be \(message.outcome)")
+        demand(message.outcome == .inDoubt || !push.hasCome, "push \(number) has come, and is \(message.outcome)")
+        if message.outcome == .inDoubt { totals.doubtfulMessages += 1 }
+        if message.outcome == .inDoubt || message.outcome == .unsent {
+            claim(message.outcome, push, isLoss: message.outcome == .inDoubt)
         }
     }
 
-    /// How many parts of a stream have to come: those that wait may be dropped.
-    func reliableSentCount(_ stream: Stream, besidesWaiting: Bool) -> Int {
-        let waitingNumbers = besidesWaiting ? Set(waiting.compactMap { numbers[$0] }) : []
-        return sent.count { number, message in
-            guard message.stream == stream, message.delivery == .reliable, !waitingNumbers.contains(number) else {
-                return false
+    // MARK: Receiving
+
+    /// A push has come to its user.
+    func cameAsPush(_ bytes: [UInt8], of method: String, to receiver: Int) -> (number: Int, stream: Stream)? {
+        let number = bytes.withUnsafeBytes { SessionNote.number($0) }
+        guard let number, let stream = messages[number]?.stream, case .pushes(method, _) = stream else {
+            fail("a push of \(method) came that nobody has sent")
+            return nil
+        }
+        return came(bytes, in: stream, to: receiver).map { ($0, stream) }
+    }
+
+    /// A message has come to its user.
+    ///
+    /// - Parameter receiver: the number of the server's session, or of the client's run.
+    /// - Returns: its number; nil if it is none.
+    func came(_ bytes: [UInt8], in stream: Stream, to receiver: Int) -> Int? {
+        guard let note = bytes.withUnsafeBytes({ SessionNote($0) }), let message = messages[note.number] else {
+            fail("a message came whose bytes are not its own")
+            return nil
+        }
+        let number = note.number
+        demand(message.stream == stream, "message \(number) of \(message.stream) came in \(stream)")
+        demand(!message.hasCome, "message \(number) came a second time")
+        demand(message.mayCome, "message \(number) came, and its sender was told: \(message)")
+        messages[number]?.hasCome = true
+        if message.delivery.isAtMostOnce { return number }
+        // A message that replaces another one stands in its place, so only those of one key are in order.
+        let order = Order(stream: stream, receiver: receiver, key: message.delivery.key)
+        let last = lastCame.updateValue(number, forKey: order) ?? 0
+        demand(last < number, "message \(number) of \(stream) came after \(last)")
+        return number
+    }
+
+    /// The user is done with a message.
+    func finished(_ number: Int?) {
+        guard let number, messages[number]?.isFinished == false else { return }
+        messages[number]?.isFinished = true
+        giveBack(number)
+    }
+
+    /// Checks that all reliable parts of a stream have come before its end.
+    func checkComplete(_ stream: Stream) {
+        for (number, part) in messages where part.stream == stream && part.delivery == .reliable && !part.hasCome {
+            if part.end == .accepted || part.end == .processed {
+                fail("part \(number) of \(stream) had not come before the end")
             }
-            switch outcomes[number] {
-            case nil, .processed?, .inDoubt?: return true
-            case .sent?, .expired?, .replaced?, .dropped?, .refused?, .unsent?, .kept?, .notStored?: return false
-            }
+        }
+    }
+
+    // MARK: Calls
+
+    func began(_ number: Int, in session: Int, runningLimits: (session: Int, server: Int)) {
+        demand(calls[number] != nil, "a request came that nobody has made")
+        demand(handlers[number] == nil, "request \(number) began twice")
+        handlers[number] = Handler(session: session)
+        let running = handlers.values.filter { !$0.hasEnded && !$0.isDead }
+        demand(running.count <= runningLimits.server, "\(running.count) handlers of the server run")
+        let count = running.count { $0.session == session }
+        demand(count <= runningLimits.session, "\(count) handlers of a session run")
+    }
+
+    func callEnded(_ number: Int, _ result: Call.Result) {
+        guard let call = calls[number] else { return }
+        demand(call.result == nil, "request \(number) ended twice")
+        calls[number]?.result = result
+        calls[number]?.endedAt = world.now
+        if !call.kind.hasResponseParts, let timeout = call.timeout, let slack = settings.slack {
+            demand(world.now <= call.startedAt + timeout + slack, "request \(number) ended after its timeout: \(result)")
+        }
+        count(result, call)
+    }
+
+    // MARK: Sessions
+
+    func lostSession(_ run: Int, _ inDoubt: [SessionMessageInDoubt]) {
+        totals.lostSessions += 1
+        losses[run, default: []].append(world.now)
+        for message in inDoubt { leftOver(message, of: .client(run: run)) }
+    }
+
+    /// The server's process was killed: its users do nothing any more.
+    func serverWasKilled(_ sessions: some Sequence<Int>) {
+        deadSessions.formUnion(sessions)
+        for (number, handler) in handlers where deadSessions.contains(handler.session) && !handler.hasEnded {
+            handlers[number]?.isDead = true
         }
     }
 }

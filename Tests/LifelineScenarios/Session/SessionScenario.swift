@@ -2,183 +2,186 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// A random story that follows from a seed: a client and a server with sessions, over connections that die at any byte,
-/// or come late, side by side. After every step it is checked what has to hold.
-package final class SessionScenario {
-    /// How it went.
+/// A random story of sessions that a seed determines: a client, a server, their users, and faults of their network and
+/// processes. All programs are real ones. A record checks the promises to users, and a witness the frames of all
+/// connections.
+package struct SessionScenario: Sendable {
+    /// The result of a story.
     package struct Result: Sendable {
-        /// The first thing that did not hold; nil when everything did.
-        package var failure: String?
-        package var totals = Totals()
+        /// The first violation, if any.
+        package let failure: String?
+        package let totals: Totals
+        package let simulatedTime: Duration
         /// Empty without tracing.
-        package var trace: [String] = []
-        package var simulatedTime = Duration.zero
+        package let trace: [String]
     }
 
-    typealias Link = SimulatedSessionLink
-    typealias End = SimulatedSessionEnd
+    private let seed: UInt64
+    private let isTracing: Bool
 
-    let seed: UInt64
+    /// - Parameter isTracing: whether to record a trace.
+    package init(seed: UInt64, isTracing: Bool = false) { (self.seed, self.isTracing) = (seed, isTracing) }
+
+    /// Plays the story in a world of its own.
+    package func run() async -> Result {
+        var limits = SimulationLimits()
+        (limits.time, limits.endTime) = (.seconds(3_000), .seconds(10))
+        let outcome = Outcome()
+        let runner = StoryRunner(limits: limits) { world in
+            let story = SessionStory(in: world)
+            try await story.play()
+            (outcome.totals, outcome.time) = (story.totals, world.now)
+        }
+        let played = await runner.play(seed, nil, isTracing: isTracing)
+        return Result(
+            failure: played.failure?.description,
+            totals: outcome.totals,
+            simulatedTime: outcome.time,
+            trace: played.trace
+        )
+    }
+
+    /// Unchecked: only the story's thread uses it until the story ends.
+    private final class Outcome: @unchecked Sendable {
+        var totals = Totals()
+        var time = Duration.zero
+    }
+
+    /// Describes a failure, with the command that replays it.
+    package static func failureMessage(_ seed: UInt64, _ what: String) -> String {
+        "session scenario \(seed) failed: \(what); replay: scripts/soak --session-scenario \(seed)"
+    }
+}
+
+/// A story while it is played.
+///
+/// Unchecked, like all parts of a world: only the world's thread uses it.
+final class SessionStory: @unchecked Sendable {
+    static let slowMethod = "test.Pushes/Slow"
+    static let pushMethods = ["test.Pushes/A", "test.Pushes/B", slowMethod]
+
+    let world: World
+    let clientHost: WorldHost
+    let serverHost: WorldHost
+    let settings: SessionSettings
+    let record: SessionRecord
+    let witness: SessionWitness
     var random: SimulationRandom
-    let isTracing: Bool
-    var result = Result()
-    var now = MonotonicTime(nanoseconds: 0)
-    let client: End
-    let server: SimulatedSessionServer
-    let clientRecord: SessionRecord
-    /// Those of all sessions that there were at the server, and those that go on.
-    var serverRecords: [SessionRecord] = []
-    var liveRecords: [SessionRecord] = []
-    var witnesses: [SessionWitness] = []
-    /// Connections of which a side is left, the newest last; and which sides will see that it is gone.
-    var links: [Link] = []
-    var (unseenByClient, unseenByServer) = (Set<UInt64>(), Set<UInt64>())
-    var linkCount: UInt64 = 0
-    var lastNumber = 0
-    /// Whether nothing new is begun.
+    /// Whether nothing new begins, and everything comes to its end.
     var isQuiet = false
-    var isDraining = false
-    let sizes: Sizes
-    /// The budget that the server's sessions share.
-    let budget: SimulatedSessionBudget?
-    /// Until then a client does not come back to a server that has sent it away.
-    var awayUntil = MonotonicTime(nanoseconds: 0)
+    var isClientOver = false
+    var isServerOver = false
+    /// Whether handlers of calls wait, so that they can be counted.
+    var isCounting = false
+    /// Whether nobody reads the messages of slow methods.
+    var leavesUnread = false
+    /// The call both ways of which nobody reads anything.
+    var unreadCall: Int?
+    /// The running sends and calls of users, by their numbers.
+    var operations: [Int: Operation] = [:]
+    private var operationCount = 0
 
-    package init(seed: UInt64, isTracing: Bool = false) {
-        self.seed = seed
-        self.isTracing = isTracing
-        var random = SimulationRandom(seed: seed)
-        let sizes = Sizes.random(using: &random)
-        let clientOptions = SessionOptions.random(sizes, using: &random)
-        var configuration = SimulatedSessionServer.Configuration()
-        configuration.options = .random(sizes, using: &random)
-        configuration.registry.keptDuration = .milliseconds(Int64.random(in: 300...15_000, using: &random))
-        configuration.registry.maximumSessionCount = Int.random(in: 2...8, using: &random)
-        configuration.registry.fullSpread = .milliseconds(500)
-        configuration.registry.drainSpread = .milliseconds(300)
-        budget = Int.random(in: 0..<3, using: &random) == 0 ? .random(sizes, using: &random) : nil
-        configuration.budget = budget
-        self.sizes = sizes
-        server = SimulatedSessionServer(configuration)
-        client = End(.client, options: clientOptions)
-        let failure = FirstFailure()
-        self.failure = failure
-        clientRecord = SessionRecord(client, "client", peer: configuration.options, fail: failure.note)
-        self.random = random
-        watch(client, peer: configuration.options)
-        client.onActions = { [unowned self] in acted($0, clientRecord) }
-        clientRecord.numberOfPeersRequest = { [unowned self] serial in
-            serverRecords.first { $0.session == clientRecord.session }?.numberBySerial[serial]
+    // The client.
+    var runCount = 0
+    var session: SessionClient?
+    var running: Program<Void>?
+
+    // The server.
+    var server: SessionServer?
+    /// What the server is to do next.
+    var order: ServerOrder?
+    /// The process to which the following belongs.
+    var serverProcess = 1
+    /// The server's ends of sessions that go on, with their numbers, the newest last.
+    var ends: [(number: Int, end: SessionServerEnd)] = []
+    var sessionNumbers: [String: Int] = [:]
+
+    enum ServerOrder {
+        /// Shut down within the grace period.
+        case shutDown
+        /// Shut down at once.
+        case stop
+    }
+
+    struct Operation {
+        let program: Program<Void>
+        let isOnServer: Bool
+    }
+
+    init(in world: World) {
+        self.world = world
+        // Other numbers than the world's own generator has.
+        random = SimulationRandom(seed: world.seed &+ 1 << 32)
+        settings = SessionSettings(using: &random)
+        (clientHost, serverHost) = (world.host("client"), world.host("server"))
+        record = SessionRecord(world, settings)
+        witness = SessionWitness(now: { [unowned world] in world.now }, fail: { [unowned world] in world.fail($0) })
+    }
+
+    var totals: SessionScenario.Totals {
+        var totals = record.totals
+        totals.count(witness.counts)
+        totals.scenarios = 1
+        return totals
+    }
+
+    func play() async throws {
+        observe()
+        world.faults = settings.faults
+        for host in world.hosts { host.machine.conditions.bytesPerSecond = settings.bytesPerSecond }
+        serverHost.serve { try await self.runServers() }
+        clientHost.run { try await self.runClients() }
+        for _ in 0..<settings.stepCount {
+            try await step()
+            try await Task.sleep(for: randomPause())
         }
-        server.onSession = { [unowned self] end in began(end) }
-        server.onResume = { [unowned self] in result.totals.resumes += 1 }
-        server.onOvertaken = { [unowned self] in result.totals.overtakenHellos += 1 }
-        server.onExpiry = { [unowned self] end in
-            note("a session expires")
-            if end.link != nil { failure.note("a session expires that has a connection") }
-            result.totals.expiredSessions += 1
-        }
-        server.decisionTime = { [unowned self] in
-            // Mostly at once, often as long as it takes for a client to come back.
-            isQuiet || below(3) > 0 ? .zero : .milliseconds(below(200))
+        try await settle()
+        record.verify()
+        world.onTraffic = nil
+    }
+
+    private func observe() {
+        world.onTraffic = { [witness] in witness.saw($0) }
+        witness.isProcessed = { [record] in record.messages[$0]?.isFinished != false }
+        // Bytes may wait in a connection, so only those of connections count that began after the time to live.
+        witness.onMessage = { [record, settings] message in
+            guard let number = message.number, let sent = record.messages[number], let slack = settings.slack,
+                let timeToLive = sent.delivery.timeToLive, let acceptedAt = sent.acceptedAt
+            else { return }
+            let isInTime = message.openedAt <= acceptedAt + timeToLive + slack
+            record.demand(isInTime, "message \(number) is sent after its time to live")
         }
     }
 
-    /// Has a witness see the frames of an end.
-    private func watch(_ end: End, peer: SessionOptions) {
-        let witness = SessionWitness(peer: peer, fail: failure.note)
-        witnesses.append(witness)
-        end.onTraffic = { witness.saw($0) }
-        end.offeredByteCount = sizes.offeredByteCount
-    }
-
-    /// The server has begun a session.
-    private func began(_ end: End) {
-        if isDraining { failure.note("a session begins at a server that goes away") }
-        let name = "server \(serverRecords.count + 1)"
-        let record = SessionRecord(end, name, peer: client.options, fail: failure.note)
-        serverRecords.append(record)
-        liveRecords.append(record)
-        watch(end, peer: client.options)
-        record.numberOfPeersRequest = { [unowned self] serial in clientRecord.numberBySerial[serial] }
-        end.onActions = { [unowned self, unowned record] in acted($0, record) }
-    }
-
-    /// How long a client stays away that is sent away for want of what the sessions share: longer than for any other
-    /// reason.
-    static let budgetPause = Duration.milliseconds(600)
-
-    let failure: FirstFailure
-
-    /// The first thing that does not hold.
-    final class FirstFailure {
-        private(set) var what: String?
-
-        func note(_ what: String) {
-            if self.what == nil { self.what = what }
-        }
-    }
-
-    /// Runs it. Once.
-    package func run() -> Result {
-        result.totals.scenarios = 1
-        for _ in 0..<Int.random(in: 80...800, using: &random) where failure.what == nil {
-            step()
-            check()
-        }
-        if failure.what == nil { settle() }
-        if failure.what == nil { verify() }
-        count()
-        result.failure = failure.what
-        result.simulatedTime = now - MonotonicTime(nanoseconds: 0)
-        // They know one another.
-        for record in serverRecords { record.end.onActions = { _ in } }
-        return result
+    /// Often short, so that much happens at the same time; sometimes long enough for a silent connection to be noticed.
+    private func randomPause() -> Duration {
+        let limits = [0, 5, 5, 30, 30, 100, below(4) == 0 ? 3_000 : 300]
+        return .milliseconds(below((limits.randomElement(using: &random) ?? 0) + 1))
     }
 
     func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
 
-    func note(_ line: @autoclosure () -> String) {
-        if isTracing { result.trace.append("\(now) \(line())") }
-    }
-
-    func check() {
-        result.totals.steps += 1
-        let largest = sizes.largestCost
-        clientRecord.check(largest: largest, now: now)
-        for record in liveRecords { record.check(largest: largest, now: now) }
-        let registry = server.configuration.registry
-        if server.registeredCount > registry.maximumSessionCount { failure.note("the server has too many sessions") }
-        for record in liveRecords where isDraining && record.end.link != nil {
-            switch record.end.machine.life.drain {
-            case .none: failure.note("a client is not to be told that the server goes away")
-            case .waiting(let drain):
-                // It waits for nothing but room on the connection, from the deadline on.
-                if drain.deadline < now, record.end.machine.life.canSend,
-                    record.end.link?.hasRoom(from: .server) == true
-                {
-                    failure.note("a client is not told that the server goes away")
-                }
-            case .said: break
-            }
+    /// Runs a program of a user, which may be cancelled.
+    func operate(onServer isOnServer: Bool = false, _ body: @escaping @Sendable () async throws -> Void) {
+        operationCount += 1
+        let number = operationCount
+        let program = (isOnServer ? serverHost : clientHost).run {
+            try await body()
+            self.operations[number] = nil
         }
-        for link in links {
-            for side in Link.Side.allCases where link.waitingByteCount(to: side) > sizes.largestLinkByteCount {
-                failure.note("\(link.waitingByteCount(to: side)) bytes wait on a connection")
-            }
-        }
-        if let what = failure.what { note("FAILED: \(what)") }
-    }
-
-    private func verify() {
-        clientRecord.verify(peers: serverRecords)
-        for record in serverRecords { record.verify(peers: [clientRecord]) }
+        operations[number] = Operation(program: program, isOnServer: isOnServer)
     }
 }
 
-extension SessionScenario {
-    /// Returns the text of a failure, with the command that shows what led to it.
-    package static func failureMessage(_ seed: UInt64, _ what: String) -> String {
-        "session scenario \(seed) failed: \(what); replay: scripts/soak --session-scenario \(seed)"
+extension SessionScenario.Totals {
+    fileprivate mutating func count(_ counts: SessionWitness.Counts) {
+        connections = counts.connections
+        endsWithinFrames = counts.endsWithinFrames
+        (resumes, newSessions) = (counts.resumes, counts.newSessions)
+        (overtakenHellos, lateWelcomes) = (counts.overtakenHellos, counts.lateWelcomes)
+        (replacedConnections, drainings) = (counts.replacedConnections, counts.drainings)
+        sentAwayClients = counts.sentAwayClients
+        (resentFrames, blanks) = (counts.resentFrames, counts.blanks)
+        (acknowledgedRanges, grants, bytes) = (counts.acknowledgedRanges, counts.grants, counts.bytes)
     }
 }

@@ -1,109 +1,250 @@
 internal import Lifeline
+internal import LifelineCore
 internal import LifelineTesting
 
-/// Sees the frames of one end, and counts places and windows as the protocol's document says, beside the machine.
-final class SessionWitness {
-    /// The frames of a lane that this end has sent and that are not acknowledged.
-    private struct Lane {
-        var frames: [UInt64: [UInt8]] = [:]
-        var next: UInt64 = 1
-        /// Behind the highest place that was sent.
-        var end: UInt64 = 1
-        var cost = 0
-
-        mutating func acknowledge(_ places: ClosedRange<UInt64>) {
-            for place in frames.keys.filter({ places.contains($0) }) {
-                cost -= SessionWitness.cost(frames.removeValue(forKey: place) ?? [])
-            }
-        }
-
-        mutating func goOn(processed: UInt64, received: UInt64) {
-            acknowledge(0...processed)
-            next = received + 1
-        }
+/// Reads the bytes of all connections between the clients and servers of a world, and checks that their frames keep the
+/// rules of the session protocol. It counts places, windows and credit by itself.
+///
+/// Unchecked, like all parts of a world: only the world's thread uses it.
+final class SessionWitness: @unchecked Sendable {
+    /// The number of frames of some kinds, and of some events of connections.
+    struct Counts {
+        var connections = 0
+        /// Connections that ended with a part of a frame unread.
+        var endsWithinFrames = 0
+        var resumes = 0
+        var newSessions = 0
+        /// Hellos that a newer one had overtaken.
+        var overtakenHellos = 0
+        /// Hellos without an answer.
+        var lateWelcomes = 0
+        /// Connections that a newer one replaced.
+        var replacedConnections = 0
+        /// Goodbyes of servers that shut down, and of those that had no room for a frame.
+        var drainings = 0
+        var sentAwayClients = 0
+        var resentFrames = 0
+        var blanks = 0
+        /// Acknowledgements with ranges.
+        var acknowledgedRanges = 0
+        var grants = 0
+        var bytes = 0
     }
 
-    private let window: SessionWindow
+    /// A message of a user on its way.
+    struct Message {
+        /// The number in its `SessionNote`; nil if it has none.
+        let number: Int?
+        /// Its number in the store of its sender; 0 if it is not durable.
+        let durable: UInt64
+        let isReply: Bool
+        let isByClient: Bool
+        /// The time at which its sender began to use the connection.
+        let openedAt: Duration
+    }
+
+    /// Both directions of a connection. The client's direction is the first one.
+    private final class Connection {
+        var written = [FrameSplitter(), FrameSplitter()]
+        var read = [FrameSplitter(), FrameSplitter()]
+        var hello: ClientOpening?
+        var session: SessionID?
+        var isAnswered = false
+        /// The times at which the client and the server began to send messages.
+        var openedAt = [Duration.zero, .zero]
+        /// Whether the client has read the welcome.
+        var isOpen = false
+        var isOver = false
+    }
+
+    private let now: () -> Duration
     private let fail: (String) -> Void
-    private var ordinary = Lane()
-    private var urgent = Lane()
-    /// Frames that were sent again, and blanks in the places of others.
-    private(set) var resentCount = 0
-    private(set) var blankCount = 0
-    /// Acknowledgements that named ranges, and credits that were granted.
-    private(set) var rangeCount = 0
-    private(set) var grantCount = 0
+    private var connections: [Int: Connection] = [:]
+    private var clients: [SessionID: WitnessedEnd] = [:]
+    private var servers: [SessionID: WitnessedEnd] = [:]
+    /// The attempt of the newest hello that was let in.
+    private var attempts: [SessionID: UInt64] = [:]
+    private(set) var counts = Counts()
+    /// Called with each message that is written.
+    var onMessage: (Message) -> Void = { _ in }
+    /// Whether the receiver has processed the push of this number.
+    var isProcessed: (Int) -> Bool = { _ in true }
 
-    /// - Parameter peer: the options of the peer.
-    init(peer: SessionOptions, fail: @escaping (String) -> Void) {
-        (window, self.fail) = (peer.inboundWindow, fail)
-    }
+    /// - Parameter now: the time in the world.
+    init(now: @escaping () -> Duration, fail: @escaping (String) -> Void) { (self.now, self.fail) = (now, fail) }
 
-    private static func cost(_ frame: [UInt8]) -> Int { frame.count + SessionSize.frameOverhead }
-
-    func saw(_ traffic: SimulatedSessionEnd.Traffic) {
-        switch traffic {
-        case .opened(nil): (ordinary, urgent) = (Lane(), Lane())
-        case .opened(let progress?):
-            ordinary.goOn(processed: progress.processed, received: progress.received)
-            urgent.goOn(processed: progress.urgent, received: progress.urgent)
-        case .sent(let frame):
-            guard let inner = try? InboundFrame(parsing: frame), let kind = inner.kind else {
-                return fail("a frame is sent that is none")
+    func saw(_ traffic: Traffic) {
+        let connection = connection(traffic.connection)
+        let side = traffic.isByClient ? 0 : 1
+        switch traffic.event {
+        case .wrote(let bytes):
+            counts.bytes += bytes.count
+            for frame in connection.written[side].split(bytes) {
+                wrote(frame, traffic.connection, connection, isByClient: traffic.isByClient)
             }
-            switch kind.lane {
-            case .ordinary?: send(frame, kind, in: &ordinary)
-            case .urgent?: send(frame, kind, in: &urgent)
-            case nil: if kind == .credit { grantCount += 1 }
+        case .read(let bytes):
+            for frame in connection.read[side].split(bytes) {
+                read(frame, traffic.connection, connection, isByClient: traffic.isByClient)
             }
-        case .received(let frame):
-            guard let inner = try? InboundFrame(parsing: frame), inner.kind == .acknowledgement,
-                let acknowledgement = try? Acknowledgement(parsing: inner.body)
-            else { return }
-            ordinary.acknowledge(0...acknowledgement.ordinary)
-            for range in acknowledgement.ranges { ordinary.acknowledge(range) }
-            urgent.acknowledge(0...acknowledgement.urgent)
-            if !acknowledgement.ranges.isEmpty { rangeCount += 1 }
+        case .ended:
+            if connection.read[side].isWithinFrame { counts.endsWithinFrames += 1 }
+            if traffic.isByClient, connection.hello != nil, !connection.isAnswered { counts.lateWelcomes += 1 }
+            // Both ends report it.
+            if connection.isOver { connections[traffic.connection] = nil }
+            connection.isOver = true
         }
     }
 
-    private func send(_ bytes: UnsafeRawBufferPointer, _ kind: FrameKind, in lane: inout Lane) {
-        let (place, frame) = (lane.next, [UInt8](bytes))
-        lane.next += 1
-        if kind == .blank { blankCount += 1 }
-        if place < lane.end {
-            resentCount += 1
-            guard let earlier = lane.frames[place] else { return fail("the frame of place \(place) was acknowledged") }
-            if !Self.isSame(frame, as: earlier, kind) { fail("another frame is sent at place \(place)") }
-            lane.cost -= Self.cost(earlier)
+    private func connection(_ number: Int) -> Connection {
+        if let connection = connections[number] { return connection }
+        let connection = Connection()
+        connections[number] = connection
+        return connection
+    }
+
+    /// The end that writes or reads over a connection; nil if another connection has its session.
+    private func end(_ number: Int, _ connection: Connection, isByClient: Bool) -> WitnessedEnd? {
+        guard let session = connection.session, !isByClient || connection.isOpen else { return nil }
+        let end = isByClient ? clients[session] : servers[session]
+        return end?.connection == number ? end : nil
+    }
+
+    // MARK: Writing
+
+    private func wrote(_ frame: [UInt8], _ number: Int, _ connection: Connection, isByClient: Bool) {
+        frame.withUnsafeBytes { bytes in
+            guard let inner = try? InboundFrame(parsing: bytes), let kind = inner.kind else {
+                return fail("a frame is written that is none")
+            }
+            switch kind {
+            case .hello: saidHello(inner.body, connection, isByClient: isByClient)
+            case .welcome: saidWelcome(inner.body, number, connection, isByClient: isByClient)
+            case .goodbye: saidGoodbye(inner.body, connection, isByClient: isByClient)
+            case .ping, .pong: break
+            default:
+                guard connection.session != nil, !isByClient || connection.isOpen else {
+                    return fail("a frame of kind \(kind.rawValue) comes before the opening")
+                }
+                guard let end = end(number, connection, isByClient: isByClient) else { return }
+                end.wrote(frame, kind, inner.body, &counts, isProcessed)
+                noteMessage(kind, inner.body, connection, isByClient: isByClient)
+            }
+        }
+    }
+
+    private func saidHello(_ body: UnsafeRawBufferPointer, _ connection: Connection, isByClient: Bool) {
+        guard isByClient, connection.hello == nil, let hello = try? ClientOpening(parsing: body) else {
+            return fail("a hello is written by a server, twice, or malformed")
+        }
+        connection.hello = hello
+        counts.connections += 1
+        guard let id = hello.credentials?.id, let end = clients[id] else { return }
+        end.checkOpening(hello.progress, isProcessed)
+    }
+
+    private func saidWelcome(
+        _ body: UnsafeRawBufferPointer,
+        _ number: Int,
+        _ connection: Connection,
+        isByClient: Bool
+    ) {
+        guard !isByClient, connection.session == nil, let hello = connection.hello,
+            let welcome = try? ServerOpening(parsing: body)
+        else { return fail("a welcome is written by a client, without a hello, twice, or malformed") }
+        let id = welcome.credentials.id
+        (connection.session, connection.isAnswered, connection.openedAt[1]) = (id, true, now())
+        if welcome.isResumed {
+            counts.resumes += 1
+            guard let end = servers[id], hello.credentials?.id == id else {
+                return fail("a session is resumed that the client did not name")
+            }
+            if hello.attempt <= attempts[id] ?? 0 { fail("an older hello takes the session from a newer one") }
+            end.checkOpening(welcome.progress, isProcessed)
+            end.resume(over: number, hello.terms, behind: hello.progress, received: welcome.progress)
         } else {
-            lane.end = place + 1
+            counts.newSessions += 1
+            if servers[id] != nil { fail("two sessions have the same id") }
+            servers[id] = WitnessedEnd("the server", over: number, hello.terms, fail: fail)
         }
-        lane.frames[place] = frame
-        lane.cost += Self.cost(frame)
-        if lane.frames.count > window.frameCount || lane.cost > window.byteCount {
-            fail("\(lane.frames.count) frames, \(lane.cost) bytes exceed the peer's window")
+        attempts[id] = hello.attempt
+    }
+
+    private func saidGoodbye(_ body: UnsafeRawBufferPointer, _ connection: Connection, isByClient: Bool) {
+        guard let goodbye = try? SessionGoodbye(parsing: body) else { return fail("a goodbye is malformed") }
+        connection.isAnswered = true
+        switch goodbye.code {
+        case .replaced where connection.session == nil: counts.overtakenHellos += 1
+        case .replaced: counts.replacedConnections += 1
+        case .draining where goodbye.message.hasPrefix("The sessions of the server keep"): counts.sentAwayClients += 1
+        case .draining: counts.drainings += 1
+        case .violation, .version: fail("\(isByClient ? "the client" : "the server") accuses: \(goodbye.message)")
+        default: break
         }
     }
 
-    /// Whether a frame may be sent in the place of an earlier one.
-    private static func isSame(_ frame: [UInt8], as earlier: [UInt8], _ kind: FrameKind) -> Bool {
-        if kind == .blank { return frame.count <= earlier.count }
-        if frame == earlier { return true }
-        // The time that is left becomes shorter.
-        return kind == .request && frame.count == earlier.count && timeless(frame) == timeless(earlier)
+    private func noteMessage(
+        _ kind: FrameKind,
+        _ body: UnsafeRawBufferPointer,
+        _ connection: Connection,
+        isByClient: Bool
+    ) {
+        switch kind {
+        case .push, .requestPart, .responsePart, .unplacedPush, .unplacedRequestPart, .unplacedResponsePart:
+            guard let message = try? InboundMessage(kind, body) else { return fail("a message is malformed") }
+            onMessage(
+                Message(
+                    number: SessionNote.number(message.payload),
+                    durable: message.durable,
+                    isReply: message.isReply,
+                    isByClient: isByClient,
+                    openedAt: connection.openedAt[isByClient ? 0 : 1]
+                )
+            )
+        default: break
+        }
     }
 
-    /// The serial, the method and the payload of a request.
-    private static func timeless(_ frame: [UInt8]) -> [UInt8]? {
-        frame.withUnsafeBytes { frame in
-            guard let inner = try? InboundFrame(parsing: frame),
-                let message = try? InboundMessage(.request, inner.body)
-            else { return nil }
-            var bytes: [UInt8] = []
-            FieldWriter.appendVarint(UInt64(message.serial), to: &bytes)
-            FieldWriter.appendVarint(UInt64(message.method), to: &bytes)
-            return bytes + message.payload
+    // MARK: Reading
+
+    private func read(_ frame: [UInt8], _ number: Int, _ connection: Connection, isByClient: Bool) {
+        frame.withUnsafeBytes { bytes in
+            guard let inner = try? InboundFrame(parsing: bytes), let kind = inner.kind else { return }
+            if kind == .welcome, isByClient, let welcome = try? ServerOpening(parsing: inner.body) {
+                return readWelcome(welcome, number, connection)
+            }
+            end(number, connection, isByClient: isByClient)?.read(frame, kind, inner.body)
         }
+    }
+
+    private func readWelcome(_ welcome: ServerOpening, _ number: Int, _ connection: Connection) {
+        let id = welcome.credentials.id
+        (connection.isOpen, connection.openedAt[0]) = (true, now())
+        if welcome.isResumed, let end = clients[id], let hello = connection.hello {
+            end.resume(over: number, welcome.terms, behind: welcome.progress, received: hello.progress)
+        } else {
+            clients[id] = WitnessedEnd("the client", over: number, welcome.terms, fail: fail)
+        }
+    }
+}
+
+/// Splits the bytes of a stream into frames without their length prefixes.
+struct FrameSplitter {
+    private var bytes: [UInt8] = []
+
+    var isWithinFrame: Bool { !bytes.isEmpty }
+
+    mutating func split(_ more: ArraySlice<UInt8>) -> [[UInt8]] {
+        bytes += more
+        var (frames, start) = ([[UInt8]](), 0)
+        bytes.withUnsafeBytes { bytes in
+            while case .value(let length, let prefix) = Varint.decode(bytes, at: start) {
+                let end = start + prefix + Int(length)
+                if end > bytes.count { break }
+                frames.append([UInt8](bytes[start + prefix..<end]))
+                start = end
+            }
+        }
+        bytes.removeFirst(start)
+        return frames
     }
 }
