@@ -35,8 +35,6 @@ final class DurableRecord: @unchecked Sendable {
         var handledCount = 0
         /// Whether its caller, or the reader of late replies, has the reply.
         var hasReply = false
-        /// Its number in the store of its sender.
-        var durable: UInt64 = 0
     }
 
     /// The reply to a call has this number more.
@@ -65,8 +63,9 @@ final class DurableRecord: @unchecked Sendable {
     private var returning: Set<Int> = []
     /// Messages whose handlers do not know whether a failed transaction has marked them.
     var uncertainMarks: Set<Int> = []
-    /// Messages by their numbers in the store of their sender. Replies have numbers of their own.
+    /// Messages and replies by their numbers in the store of their sender, and the other way around.
     private var notes: [[UInt64: Int]] = [[:], [:]]
+    private var durables: [[Int: UInt64]] = [[:], [:]]
 
     init(_ world: World, _ stores: [WatchedStore], dateJumps: Bool) {
         (self.world, self.stores, self.dateJumps) = (world, stores, dateJumps)
@@ -92,9 +91,8 @@ final class DurableRecord: @unchecked Sendable {
         for (number, message) in messages where message.side == side && message.isRefused {
             messages[number]?.mayBeStored = true
         }
-        if dateJumps { returning.formUnion(unstoredExpired[side.rawValue]) }
-        unstoredExpired[side.rawValue] = []
         beganAnew(side)
+        unstoredExpired[side.rawValue] = []
     }
 
     /// A client was made, or a process was started: messages that were being handled come again.
@@ -103,7 +101,11 @@ final class DurableRecord: @unchecked Sendable {
         (handled[side.rawValue], lastHandled[side.rawValue]) = ([], [:])
     }
 
-    func sessionEnded(_ side: Side) { sessions[side.rawValue] += 1 }
+    /// A session is over. The next one reads the store again, and goes by the date.
+    func sessionEnded(_ side: Side) {
+        sessions[side.rawValue] += 1
+        if dateJumps { returning.formUnion(unstoredExpired[side.rawValue]) }
+    }
 
     // MARK: Sending
 
@@ -228,7 +230,8 @@ final class DurableRecord: @unchecked Sendable {
         let side = message.isByClient ? 0 : 1
         let known = notes[side].updateValue(number, forKey: message.durable) ?? number
         demand(known == number, "\(number) has the durable number of \(known)")
-        if number < Self.replyOffset { messages[number]?.durable = message.durable }
+        let durable = durables[side].updateValue(message.durable, forKey: number) ?? message.durable
+        demand(durable == message.durable, "\(number) has the durable numbers \(durable) and \(message.durable)")
     }
 
     /// A message has come to its handler.
@@ -268,9 +271,7 @@ final class DurableRecord: @unchecked Sendable {
         guard let message = messages[isReply ? number - Self.replyOffset : number] else { return false }
         let (sender, receiver) = isReply ? (1, 0) : (message.side.rawValue, message.side.other.rawValue)
         if !isReply, stores[receiver].database.content.contains(number) { return true }
-        // Looked up for few messages.
-        let durable = isReply ? notes[sender].first { $0.value == number }?.key ?? 0 : message.durable
-        return durable != 0 && stores[receiver].processed.contains(durable)
+        return durables[sender][number].map { stores[receiver].processed.contains($0) } ?? false
     }
 
     // MARK: The end

@@ -121,24 +121,25 @@ struct DurableStoryService: SessionService {
                 if method == DurableRecord.markedMethod { try await write(number, context) }
                 finished(number)
             }
-        } + [DurableRecord.callMethod, DurableRecord.markedCallMethod].map { method in
-            .unary(method) { (request: RawMessage, context: SessionContext) async throws -> RawMessage in
-                guard let number = record.came(request.bytes, of: method, at: .server) else {
-                    throw SessionStatus(.internal)
-                }
-                await story.work()
-                // A handler that is cancelled has not handled the call: it comes again.
-                try Task.checkCancellation()
-                let reply = reply(to: number)
-                if method == DurableRecord.markedCallMethod {
-                    let reply = try await write(number, context, reply)
+        }
+            + [DurableRecord.callMethod, DurableRecord.markedCallMethod].map { method in
+                .unary(method) { (request: RawMessage, context: SessionContext) async throws -> RawMessage in
+                    guard let number = record.came(request.bytes, of: method, at: .server) else {
+                        throw SessionStatus(.internal)
+                    }
+                    await story.work()
+                    // A handler that is cancelled has not handled the call: it comes again.
+                    try Task.checkCancellation()
+                    let reply = reply(to: number)
+                    if method == DurableRecord.markedCallMethod {
+                        let reply = try await write(number, context, reply)
+                        finished(number)
+                        return reply
+                    }
                     finished(number)
                     return reply
                 }
-                finished(number)
-                return reply
             }
-        }
     }
 
     private func finished(_ number: Int) {

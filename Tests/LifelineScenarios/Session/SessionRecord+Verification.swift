@@ -7,7 +7,9 @@ extension SessionRecord {
     ///
     /// - Parameter unread: whether nobody reads a stream at present.
     func unfinished(besides unread: (Stream) -> Bool = { _ in false }, _ unreadCall: Int? = nil) -> String? {
-        for (number, call) in calls where call.result == nil && number != unreadCall { return "call \(number), \(call)" }
+        for (number, call) in calls where call.result == nil && number != unreadCall {
+            return "call \(number), \(call)"
+        }
         for (number, handler) in handlers where !handler.hasEnded && !handler.isDead && number != unreadCall {
             return "the handler of \(number), \(handler)"
         }
@@ -45,7 +47,9 @@ extension SessionRecord {
         // The newest value of a key comes, unless its sender was told something else.
         for (stream, keys) in newest where stream.isPushes {
             for number in keys.values {
-                guard let message = messages[number], message.end == .accepted, message.leftOver == nil else { continue }
+                guard let message = messages[number], message.end == .accepted, message.leftOver == nil else {
+                    continue
+                }
                 if isDead(message.sender) || message.delivery.timeToLive != nil { continue }
                 demand(message.hasCome, "push \(number), \(message), is the newest of its key, and is lost")
             }

@@ -324,7 +324,10 @@ final class SessionRecord: @unchecked Sendable {
         calls[number]?.result = result
         calls[number]?.endedAt = world.now
         if !call.kind.hasResponseParts, let timeout = call.timeout, let slack = settings.slack {
-            demand(world.now <= call.startedAt + timeout + slack, "request \(number) ended after its timeout: \(result)")
+            demand(
+                world.now <= call.startedAt + timeout + slack,
+                "request \(number) ended after its timeout: \(result)"
+            )
         }
         count(result, call)
     }

@@ -196,7 +196,10 @@ extension SessionStory {
 
     private func checkReply(_ reply: RawMessage, to number: Int) {
         let note = reply.bytes.withUnsafeBytes { SessionNote($0) }
-        record.demand(note?.number == number, "call \(number) got the reply \(note.map { "\($0)" } ?? "of other bytes")")
+        record.demand(
+            note?.number == number,
+            "call \(number) got the reply \(note.map { "\($0)" } ?? "of other bytes")"
+        )
     }
 
     private nonisolated(nonsending) func ask(

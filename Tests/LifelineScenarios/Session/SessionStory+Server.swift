@@ -156,7 +156,8 @@ private struct SessionStoryService: SessionService {
             },
             .bothWays(SessionCallKind.bothWays.method) {
                 (
-                    parts: SessionMessages<RawMessage>, writer: SessionStreamWriter<RawMessage>,
+                    parts: SessionMessages<RawMessage>,
+                    writer: SessionStreamWriter<RawMessage>,
                     context: SessionContext
                 ) async throws in
                 let number = begin(nil, context)

@@ -22,11 +22,12 @@ extension SessionStory {
         }
     }
 
-    /// Leaves a connection whose hello has come, or not, and which the server does not see end, for another one.
+    /// Leaves a connection soon after its hello has come, so that the server does not see its end, for another one.
     private nonisolated(nonsending) func crossConnections() async throws {
         session?.reconnect()
-        try await Task.sleep(for: settings.faults.latency * 2 + .milliseconds(below(30)))
-        clientHost.forEachConnection { stream, _ in stream.cut(.silence, afterClientBytes: below(200)) }
+        // Three times back and forth, and some steps of the programs.
+        try await Task.sleep(for: settings.faults.latency * 6 + settings.faults.jitter * 2 + .milliseconds(below(30)))
+        clientHost.forEachConnection { stream, _ in stream.cut(.silence, afterClientBytes: 0) }
         try await Task.sleep(for: .milliseconds(below(100)))
         session?.reconnect()
     }

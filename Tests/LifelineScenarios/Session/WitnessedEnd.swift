@@ -115,7 +115,9 @@ final class WitnessedEnd {
             if !acknowledgement.ranges.isEmpty { counts.acknowledgedRanges += 1 }
             checkProcessed(0...acknowledgement.ordinary, isProcessed)
             for range in acknowledgement.ranges { checkProcessed(range, isProcessed) }
-            if acknowledgement.urgent > receivedUrgent { fail("\(name) acknowledges urgent frames that it has not read") }
+            if acknowledgement.urgent > receivedUrgent {
+                fail("\(name) acknowledges urgent frames that it has not read")
+            }
         case nil: break
         }
     }
