@@ -19,7 +19,7 @@ import Testing
         #expect(seen.outcomes.map { $0.values.filter { $0 == "replaced" }.count } == [2, 1])
         #expect(seen.outcomes.map { $0.values.filter { $0 == "processed" }.count } == [13, 13])
         #expect(whole.isAtRest)
-        #expect(whole.byteCounts.toClient > 500 && whole.byteCounts.toServer > 500)
+        #expect(whole.byteCounts.toClient > 400 && whole.byteCounts.toServer > 400)
     }
 
     @Test(arguments: SessionCuts.Death.allCases)

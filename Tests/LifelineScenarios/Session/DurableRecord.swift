@@ -28,7 +28,7 @@ final class DurableRecord: @unchecked Sendable {
         var mayBeStored = false
         /// Whether its sender does not wait any more.
         var hasEnded = false
-        /// What its sender was told when its time to live was over, and in which of its sessions.
+        /// The outcome that its sender was told after the time to live, and the sender's sessions that told it.
         var expired: SessionDeliveryOutcome?
         var expirySessions: Set<Int> = []
         /// The number of times that a process of the receiver was done with it.
@@ -55,7 +55,7 @@ final class DurableRecord: @unchecked Sendable {
     private(set) var processes = [0, 0]
     /// How often each side began a session with its store, from which it may learn again that messages have expired.
     private var sessions = [0, 0]
-    /// What the present process, or client, of each side has handled, and the last message of each method.
+    /// The messages that the present process, or client, of each side has handled, and the last one of each method.
     private var handled: [Set<Int>] = [[], []]
     private var lastHandled: [[String: Int]] = [[:], [:]]
     /// Expired messages whose store does not know that, and those that may come back.

@@ -48,6 +48,8 @@ final class SessionRecord: @unchecked Sendable {
         var hasCome = false
         var isFinished = false
 
+        var isPlainPush: Bool { stream.isPushes && delivery == .reliable && !isObserved }
+
         /// Whether it may still arrive after its sender was told the end.
         var mayCome: Bool {
             switch leftOver {
@@ -105,7 +107,7 @@ final class SessionRecord: @unchecked Sendable {
     /// The times at which sessions of the server ended, and the sessions whose process was killed.
     var serverSessionEnds: [Int: Duration] = [:]
     private(set) var deadSessions: Set<Int> = []
-    /// What senders were told that only the loss or the end of a session explains. Checked at the end, because a sender
+    /// Outcomes that only the loss or the end of a session explains. They are checked at the end, because a sender
     /// may learn of it before the session's other users.
     private(set) var claims: [Claim] = []
 
@@ -113,6 +115,8 @@ final class SessionRecord: @unchecked Sendable {
     private var lastCame: [Order: Int] = [:]
     /// The bytes of each stream that were sent and are not processed.
     private var outstanding: [Stream: Int] = [:]
+    /// The reliable pushes of each sender that were accepted and are not processed.
+    private var kept: [Sender: SessionSize] = [:]
 
     struct Claim {
         let sender: Sender
@@ -162,7 +166,10 @@ final class SessionRecord: @unchecked Sendable {
         guard let message = messages[number] else { return }
         let now = world.now
         messages[number]?.end = end
-        if end == .accepted { messages[number]?.acceptedAt = now }
+        if end == .accepted {
+            messages[number]?.acceptedAt = now
+            keep(message)
+        }
         if message.sentAt < now, !message.isObserved {
             totals.waits += 1
             let isOutOfCredit = outstanding[message.stream, default: 0] >= SessionTerms.smallestCredit
@@ -221,6 +228,29 @@ final class SessionRecord: @unchecked Sendable {
         )
     }
 
+    /// Counts an accepted push, and checks the limits of what its side keeps.
+    private func keep(_ message: Message) {
+        guard message.isPlainPush, !message.isFinished else { return }
+        let isClient = if case .client = message.sender { true } else { false }
+        let limits = isClient ? settings.client.limits : settings.server.limits
+        var size = kept[message.sender] ?? SessionSize()
+        size.frameCount += 1
+        size.byteCount += message.byteCount + SessionSize.frameOverhead
+        kept[message.sender] = size
+        // The least limits are 4 messages and 4 KiB.
+        let isWithin =
+            size.frameCount <= max(limits.maximumKeptMessageCount, 4)
+            && (size.byteCount <= max(limits.maximumKeptByteCount, 4_096) || size.frameCount == 1)
+        demand(isWithin, "\(message.sender) keeps \(size.frameCount) pushes, \(size.byteCount) bytes")
+    }
+
+    /// A push is not kept any more.
+    private func release(_ message: Message) {
+        guard message.isPlainPush, message.end == .accepted, let size = kept[message.sender] else { return }
+        let cost = message.byteCount + SessionSize.frameOverhead
+        kept[message.sender] = SessionSize(frameCount: size.frameCount - 1, byteCount: size.byteCount - cost)
+    }
+
     private func giveBack(_ number: Int) {
         guard let message = messages[number] else { return }
         outstanding[message.stream, default: 0] -= message.byteCount + SessionSize.frameOverhead
@@ -240,6 +270,7 @@ final class SessionRecord: @unchecked Sendable {
         demand(push.sender == sender && push.delivery == message.delivery, "push \(number) is told to another sender")
         demand(push.leftOver == nil, "push \(number) is told to be \(message.outcome) a second time")
         messages[number]?.leftOver = message.outcome
+        if !push.isFinished { release(push) }
         let isRight =
             switch message.outcome {
             case .inDoubt, .unsent: !push.delivery.isAtMostOnce
@@ -292,8 +323,9 @@ final class SessionRecord: @unchecked Sendable {
 
     /// The user is done with a message.
     func finished(_ number: Int?) {
-        guard let number, messages[number]?.isFinished == false else { return }
+        guard let number, let message = messages[number], !message.isFinished else { return }
         messages[number]?.isFinished = true
+        if message.leftOver == nil { release(message) }
         giveBack(number)
     }
 

@@ -88,7 +88,7 @@ final class SessionStory: @unchecked Sendable {
 
     // The server.
     var server: SessionServer?
-    /// What the server is to do next.
+    /// The next thing for the server to do; nil to go on.
     var order: ServerOrder?
     /// The process to which the following belongs.
     var serverProcess = 1
@@ -143,13 +143,21 @@ final class SessionStory: @unchecked Sendable {
     private func observe() {
         world.onTraffic = { [witness] in witness.saw($0) }
         witness.isProcessed = { [record] in record.messages[$0]?.isFinished != false }
-        // Bytes may wait in a connection, so only those of connections count that began after the time to live.
-        witness.onMessage = { [record, settings] message in
-            guard let number = message.number, let sent = record.messages[number], let slack = settings.slack,
-                let timeToLive = sent.delivery.timeToLive, let acceptedAt = sent.acceptedAt
-            else { return }
+        witness.onMessage = { [unowned self] in check($0) }
+    }
+
+    /// Checks the time at which a message is written to a connection.
+    private func check(_ message: SessionWitness.Message) {
+        guard let number = message.number, let slack = settings.slack else { return }
+        let sent = message.isRequest ? nil : record.messages[number]
+        if let timeToLive = sent?.delivery.timeToLive, let acceptedAt = sent?.acceptedAt {
+            // Bytes may wait in a connection, so only connections count that began after the time to live.
             let isInTime = message.openedAt <= acceptedAt + timeToLive + slack
             record.demand(isInTime, "message \(number) is sent after its time to live")
+        }
+        let begunAt = message.isRequest ? record.calls[number]?.startedAt : sent?.sentAt
+        if let leftAt = message.leftAt, let begunAt, message.isRequest || sent?.stream.isPushes == true {
+            record.demand(begunAt <= leftAt + slack, "\(number) is begun on a connection that the server leaves")
         }
     }
 

@@ -58,6 +58,7 @@ extension SessionStory {
         let (client, server) = (settings.client.limits, settings.server.limits)
         try await wait("older sessions expire") { ends.count <= 1 }
         let count = min(
+            3,
             settings.server.maximumHandlerCount,
             server.maximumHandlerCount,
             client.maximumRequestCount,
@@ -66,9 +67,9 @@ extension SessionStory {
         guard let session else { return }
         isCounting = true
         let before = record.handlers.count
-        for _ in 0..<min(count, 3) { callOnce(session, fillerCount: 0) }
+        for _ in 0..<count { callOnce(session, fillerCount: 0) }
         try await wait("the server handles \(count) calls at once", within: .seconds(20)) {
-            record.handlers.count - before == min(count, 3)
+            record.handlers.count - before == count
         }
         isCounting = false
         try await wait("these calls end", within: .seconds(20)) { operations.isEmpty }

@@ -2,7 +2,7 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-// The random steps of a story, and what users of both sides have in common.
+// The random steps of a story, and the functions that users of both sides share.
 extension SessionStory {
     nonisolated(nonsending) func step() async throws {
         noticeKill()

@@ -31,8 +31,9 @@ final class SessionWitness: @unchecked Sendable {
         var bytes = 0
     }
 
-    /// A message of a user on its way.
+    /// A message of a user, or a request, on its way.
     struct Message {
+        let isRequest: Bool
         /// The number in its `SessionNote`; nil if it has none.
         let number: Int?
         /// Its number in the store of its sender; 0 if it is not durable.
@@ -41,6 +42,8 @@ final class SessionWitness: @unchecked Sendable {
         let isByClient: Bool
         /// The time at which its sender began to use the connection.
         let openedAt: Duration
+        /// The time at which its sender learnt that the peer goes away.
+        let leftAt: Duration?
     }
 
     /// Both directions of a connection. The client's direction is the first one.
@@ -54,6 +57,8 @@ final class SessionWitness: @unchecked Sendable {
         var openedAt = [Duration.zero, .zero]
         /// Whether the client has read the welcome.
         var isOpen = false
+        /// The time at which the client has read that the server goes away.
+        var leftAt: Duration?
         var isOver = false
     }
 
@@ -189,15 +194,17 @@ final class SessionWitness: @unchecked Sendable {
         isByClient: Bool
     ) {
         switch kind {
-        case .push, .requestPart, .responsePart, .unplacedPush, .unplacedRequestPart, .unplacedResponsePart:
+        case .push, .request, .requestPart, .responsePart, .unplacedPush, .unplacedRequestPart, .unplacedResponsePart:
             guard let message = try? InboundMessage(kind, body) else { return fail("a message is malformed") }
             onMessage(
                 Message(
+                    isRequest: kind == .request,
                     number: SessionNote.number(message.payload),
                     durable: message.durable,
                     isReply: message.isReply,
                     isByClient: isByClient,
-                    openedAt: connection.openedAt[isByClient ? 0 : 1]
+                    openedAt: connection.openedAt[isByClient ? 0 : 1],
+                    leftAt: isByClient ? connection.leftAt : nil
                 )
             )
         default: break
@@ -211,6 +218,11 @@ final class SessionWitness: @unchecked Sendable {
             guard let inner = try? InboundFrame(parsing: bytes), let kind = inner.kind else { return }
             if kind == .welcome, isByClient, let welcome = try? ServerOpening(parsing: inner.body) {
                 return readWelcome(welcome, number, connection)
+            }
+            if kind == .goodbye, isByClient, let goodbye = try? SessionGoodbye(parsing: inner.body),
+                goodbye.code == .draining
+            {
+                connection.leftAt = now()
             }
             end(number, connection, isByClient: isByClient)?.read(frame, kind, inner.body)
         }

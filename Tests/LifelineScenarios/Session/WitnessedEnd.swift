@@ -48,6 +48,10 @@ final class WitnessedEnd {
     private var receivedUrgent: UInt64 = 0
     /// The numbers of the pushes that it has read and not acknowledged, by their places.
     private var unprocessed: [UInt64: Int] = [:]
+    /// The places that this end has acknowledged in ranges, without those that `ordinary` has included since.
+    private var acknowledged: Set<UInt64> = []
+    /// Those of them that it has to acknowledge again on the present connection.
+    private var untold: Set<UInt64> = []
 
     /// - Parameter peer: the terms of the peer.
     init(_ name: String, over connection: Int, _ peer: SessionTerms, fail: @escaping (String) -> Void) {
@@ -91,6 +95,7 @@ final class WitnessedEnd {
         (ordinary.next, urgent.next) = (progress.received + 1, progress.urgent + 1)
         (received, receivedUrgent) = (own.received, own.urgent)
         unprocessed = unprocessed.filter { $0.key <= own.received }
+        untold = acknowledged.filter { $0 > own.processed }
     }
 
     // MARK: Frames
@@ -115,11 +120,22 @@ final class WitnessedEnd {
             if !acknowledgement.ranges.isEmpty { counts.acknowledgedRanges += 1 }
             checkProcessed(0...acknowledgement.ordinary, isProcessed)
             for range in acknowledgement.ranges { checkProcessed(range, isProcessed) }
+            noteRanges(of: acknowledgement)
             if acknowledgement.urgent > receivedUrgent {
                 fail("\(name) acknowledges urgent frames that it has not read")
             }
         case nil: break
         }
+    }
+
+    /// Checks that the first acknowledgement on a connection has all ranges that were sent before.
+    private func noteRanges(of acknowledgement: Acknowledgement) {
+        for range in acknowledgement.ranges { acknowledged.formUnion(range) }
+        acknowledged = acknowledged.filter { $0 > acknowledgement.ordinary }
+        let told = acknowledgement.ranges.reduce(into: Set<UInt64>()) { $0.formUnion($1) }
+        let missing = untold.filter { $0 > acknowledgement.ordinary && !told.contains($0) }
+        if !missing.isEmpty { fail("\(name) does not acknowledge \(missing.sorted()) again on a new connection") }
+        untold = []
     }
 
     /// Checks places that this end acknowledges.
