@@ -40,6 +40,8 @@ final class SessionRecord: @unchecked Sendable {
         let isObserved: Bool
         let byteCount: Int
         let sentAt: Duration
+        /// Whether its stream had used up its credit when it was sent.
+        var exceedsCredit = false
         var acceptedAt: Duration?
         /// Nil while its sender waits.
         var end: SendEnd?
@@ -151,6 +153,7 @@ final class SessionRecord: @unchecked Sendable {
     /// A message is about to be sent.
     func offered(_ number: Int, _ message: Message) {
         messages[number] = message
+        messages[number]?.exceedsCredit = outstanding[message.stream, default: 0] >= SessionTerms.smallestCredit
         outstanding[message.stream, default: 0] += message.byteCount + SessionSize.frameOverhead
         switch message.stream {
         case .pushes: totals.messages += 1
@@ -172,9 +175,8 @@ final class SessionRecord: @unchecked Sendable {
         }
         if message.sentAt < now, !message.isObserved {
             totals.waits += 1
-            let isOutOfCredit = outstanding[message.stream, default: 0] >= SessionTerms.smallestCredit
-            if isOutOfCredit, message.stream.isPushes { totals.creditWaits += 1 }
-            if isOutOfCredit, !message.stream.isPushes { totals.partCreditWaits += 1 }
+            if message.exceedsCredit, message.stream.isPushes { totals.creditWaits += 1 }
+            if message.exceedsCredit, !message.stream.isPushes { totals.partCreditWaits += 1 }
         }
         let (isRight, mayHaveCome) = check(end, message, isCancelled: isCancelled)
         demand(isRight, "message \(number), \(message), ended so: \(end)")

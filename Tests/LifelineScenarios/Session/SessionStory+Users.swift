@@ -98,21 +98,37 @@ extension SessionStory {
         }
     }
 
-    /// Sends some parts of a call, one after the other.
+    /// Sends some parts of a call. It goes on while parts wait until they are processed.
     nonisolated(nonsending) func sendParts(
         _ count: Int,
         in stream: SessionRecord.Stream,
         from sender: SessionRecord.Sender,
         _ writer: SessionStreamWriter<RawMessage>
     ) async {
-        for _ in 0..<count {
-            let stage: SessionPushStage = below(5) == 0 ? .processed : .accepted
-            let delivery = randomDelivery()
-            let goesOn = await send(in: stream, from: sender, delivery, fillerCount: randomFiller(), until: stage) {
-                try await writer.send($0, delivery: delivery, until: stage)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<count where !Task.isCancelled {
+                let (delivery, fillerCount) = (randomDelivery(), randomFiller())
+                if below(5) == 0 {
+                    group.addTask {
+                        await self.send(in: stream, from: sender, delivery, fillerCount: fillerCount, until: .processed)
+                        {
+                            try await writer.send($0, delivery: delivery, until: .processed)
+                        }
+                    }
+                } else {
+                    let goesOn = await send(
+                        in: stream,
+                        from: sender,
+                        delivery,
+                        fillerCount: fillerCount,
+                        until: .accepted
+                    ) {
+                        try await writer.send($0, delivery: delivery)
+                    }
+                    if !goesOn { return }
+                }
+                if below(4) == 0 { try? await Task.sleep(for: .milliseconds(below(30))) }
             }
-            if !goesOn || Task.isCancelled { return }
-            if below(4) == 0 { try? await Task.sleep(for: .milliseconds(below(30))) }
         }
     }
 
