@@ -55,6 +55,11 @@ extension SessionRecord {
             }
         }
         for (number, call) in calls { verify(number, call) }
+        for (sender, time, text) in excesses {
+            guard case .client(let run) = sender else { continue }
+            let isLost = losses[run]?.contains { time <= $0 && $0 <= time + (settings.slack ?? .seconds(10)) } ?? false
+            demand(isLost, text)
+        }
         for claim in claims where !isDead(claim.sender) {
             // Other users of the session learn of it a little later.
             let latest = claim.toldAt + .seconds(settings.slack == nil ? 10 : 1)

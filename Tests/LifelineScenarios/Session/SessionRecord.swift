@@ -119,6 +119,8 @@ final class SessionRecord: @unchecked Sendable {
     private var outstanding: [Stream: Int] = [:]
     /// The reliable pushes of each sender that were accepted and are not processed.
     private var kept: [Sender: SessionSize] = [:]
+    /// Clients that keep more than they may, unless they have just lost a session.
+    private(set) var excesses: [(sender: Sender, time: Duration, text: String)] = []
 
     struct Claim {
         let sender: Sender
@@ -243,7 +245,10 @@ final class SessionRecord: @unchecked Sendable {
         let isWithin =
             size.frameCount <= max(limits.maximumKeptMessageCount, 4)
             && (size.byteCount <= max(limits.maximumKeptByteCount, 4_096) || size.frameCount == 1)
-        demand(isWithin, "\(message.sender) keeps \(size.frameCount) pushes, \(size.byteCount) bytes")
+        if isWithin { return }
+        let text = "\(message.sender) keeps \(size.frameCount) pushes, \(size.byteCount) bytes"
+        // After the loss of a session, a client accepts messages before its user has read which are in doubt.
+        if isClient { excesses.append((message.sender, world.now, text)) } else { fail(text) }
     }
 
     /// A push is not kept any more.

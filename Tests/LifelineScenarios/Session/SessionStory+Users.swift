@@ -106,9 +106,10 @@ extension SessionStory {
         _ writer: SessionStreamWriter<RawMessage>
     ) async {
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<count where !Task.isCancelled {
+            for index in 0..<count where !Task.isCancelled {
                 let (delivery, fillerCount) = (randomDelivery(), randomFiller())
-                if below(5) == 0 {
+                // The first part waits for the beginning of its call; others have an order from then on.
+                if index > 0, below(5) == 0 {
                     group.addTask {
                         await self.send(in: stream, from: sender, delivery, fillerCount: fillerCount, until: .processed)
                         {
