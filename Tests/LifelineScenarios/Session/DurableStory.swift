@@ -190,7 +190,9 @@ final class DurableStory: @unchecked Sendable {
                 switch event.kind {
                 case .expired(let messages): for message in messages { self.record.expired(message, .client) }
                 case .lost(let messages), .refused(let messages), .ended(_, let messages):
-                    self.record.demand(messages.isEmpty, "durable messages are in doubt: \(messages)")
+                    let doubted = messages.filter { $0.outcome != .expired }
+                    self.record.demand(doubted.isEmpty, "durable messages are in doubt: \(doubted)")
+                    for message in messages where message.outcome == .expired { self.record.expired(message, .client) }
                 case .opened: break
                 }
             }
@@ -218,6 +220,8 @@ final class DurableStory: @unchecked Sendable {
         world.faults = Faults()
         try await Task.sleep(for: .seconds(9))
         try await wait("every accepted message is processed, and every reply has come") { record.unfinished() == nil }
+        // A client that closes at once may leave its last replies in the store of the server until it comes back.
+        try await Task.sleep(for: .seconds(1))
         isOver = true
         clientHost.run { await self.client?.close() }
         try await wait("the client closes") { made == nil }

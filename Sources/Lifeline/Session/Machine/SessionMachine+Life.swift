@@ -123,7 +123,9 @@ extension SessionMachine {
         // Blanks and names of methods need not reach a peer that gets nothing more.
         guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
             waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty,
-            durability?.outbox.isEmpty != false, durability?.calls.isEmpty != false, !awaitsStore
+            durability?.outbox.isEmpty != false, durability?.calls.isEmpty != false, !awaitsStore,
+            // The peer keeps its messages until it is told that they are stored.
+            durability?.removing == nil
         else { return }
         switch life.connection {
         case .open, .leaving:

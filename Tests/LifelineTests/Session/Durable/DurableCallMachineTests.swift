@@ -56,6 +56,9 @@ import Testing
         /// Puts the machine into the state in which all sessions of the server keep as much as they may.
         func waitForRoom() { machine.durability?.roomDeadline = now + .seconds(1) }
 
+        /// Puts the machine into the state in which its store makes changes.
+        func beginCommit() { machine.durability?.removing = [] }
+
         func close() { act { machine.close(now: now, into: &$0) } }
 
         func end() { act { machine.end(.abandoned, now: now, into: &$0) } }
@@ -124,6 +127,15 @@ import Testing
         #expect(client.ended == ["unsent", "kept", "session"])
         client.committed()
         #expect(client.ended == ["unsent", "kept", "session", "kept"])
+    }
+
+    @Test(arguments: [true, false]) func closingWaitsForTheChangesOfTheStore(areMade: Bool) throws {
+        let client = try Client()
+        client.beginCommit()
+        client.close()
+        #expect(client.ended.isEmpty)
+        if areMade { client.committed() } else { client.commitFailed() }
+        #expect(client.ended == ["session"])
     }
 
     /// An ended session waits only for its store.
