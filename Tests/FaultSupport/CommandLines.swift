@@ -7,8 +7,8 @@ package enum CommandLines {
         try await onThread { nextLine()?.split(separator: " ").map(String.init) }
     }
 
-    /// Reads the descriptor and not `stdin`: a thread that waits in `readLine` holds the lock of `stdin`, for which `exit`
-    /// waits since glibc 2.41.
+    /// Reads the descriptor and not `stdin`: a thread that waits in `readLine` holds the lock of `stdin`, for which
+    /// `exit` waits since glibc 2.41.
     private static func nextLine() -> String? {
         var line: [UInt8] = []
         var byte: UInt8 = 0

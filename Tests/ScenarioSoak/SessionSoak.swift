@@ -25,7 +25,7 @@ enum SessionSoak {
         let totals = sum.totals
         print(
             "\(totals.scenarios) session scenarios, \(totals.connections) connections,",
-            "\(totals.endsWithinFrames) of them cut within a frame, \(totals.resumes) resumes,",
+            "\(totals.cutFrames) of them cut within a frame, \(totals.resumes) resumes,",
             "\(totals.overtakenHellos) overtaken hellos, \(totals.lostSessions) lost sessions,",
             "\(totals.messages) pushes, \(totals.requests) requests,",
             "\(totals.requestParts + totals.responseParts) parts (\(totals.doubtfulMessages) in doubt),",

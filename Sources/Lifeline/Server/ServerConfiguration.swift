@@ -52,8 +52,8 @@ public struct ServerConfiguration: Sendable {
     /// The TLS settings for endpoints `tls` and `wss`, which need them. Default: nil.
     public var tls: TLSServerConfiguration?
 
-    /// The rule for accepting WebSocket requests, on endpoints `ws` and `wss`. Default: requests for the endpoint's path
-    /// are accepted from programs, and from pages of the same host.
+    /// The rule for accepting WebSocket requests, on endpoints `ws` and `wss`. Default: requests for the endpoint's
+    /// path are accepted from programs, and from pages of the same host.
     public var webSocket = WebSocketServerConfiguration()
 
     /// Makes a configuration with the default values.

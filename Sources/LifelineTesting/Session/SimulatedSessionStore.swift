@@ -1,11 +1,10 @@
 package import Lifeline
 package import LifelineCore
 
-/// The store of a simulated client or server, on a simulated disk: what is written takes time, fails where it is to,
-/// and is there or not after the process was killed while it was being written.
+/// The session store behind a world's databases. Writes take time, may fail, and may be there or not after a kill.
 ///
-/// It does what a store on a database may do: each commit is made as a whole or not at all. Writes that are torn, lost or
-/// made in another order are below that, and a matter of the database; `scripts/kills --power-loss` plays them on files.
+/// Each commit happens as a whole or not at all, as in a database. Torn, lost or reordered writes are below that level:
+/// `scripts/kills --power-loss` tests them on files.
 package final class SimulatedSessionStore {
     private struct Peer {
         var groups: [SessionStoreGroup] = []
@@ -18,7 +17,7 @@ package final class SimulatedSessionStore {
         let work: SessionMachine.StoreWork
         let peer: SessionStoreID?
         let failure: StoreError.Code?
-        let done: (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
+        let done: (Result<[SessionStoreGroup], StoreError>) -> Void
     }
 
     package let id: SessionStoreID
@@ -26,30 +25,18 @@ package final class SimulatedSessionStore {
     private var processed: [SessionStoreID: [UInt8]] = [:]
     private var marked: [SessionStoreID: [SessionStoreMark]] = [:]
     private var pending: [Pending] = []
-    /// A commit that has failed as it was synchronized, and is on the disk nevertheless: the next process finds it there,
+    /// A commit that failed while it was synchronized, and is on the disk nevertheless: the next process finds it there,
     /// unless something else was written in its place.
     private var unsynchronized: Pending?
-    /// How long the next piece of work takes.
+    /// The duration of the next piece of work.
     package var duration: () -> Duration = { .zero }
-    /// How a piece of work fails; nil: it does not. `full`: writes find no room. `failed`: something does not work, and
-    /// a commit may be there nevertheless after the process was killed.
+    /// The failure of a piece of work; nil if it succeeds. `full`: writes find no room. `failed`: the disk fails, and a
+    /// commit may be there nevertheless after the process was killed.
     package var failure: (SessionMachine.StoreWork) -> StoreError.Code? = { _ in nil }
-    /// Everything that was committed, as it is committed.
-    package var onCommit: (SessionStoreChanges) -> Void = { _ in }
-
-    /// The difference of the machine's date and its monotonic clock, in milliseconds.
-    package var dateOffset: Int64 = 0
-
     package init(id: SessionStoreID) { self.id = id }
 
-    func time(_ now: MonotonicTime) -> StoreTime {
-        StoreTime(now: now, date: now.nanoseconds / 1_000_000 + dateOffset)
-    }
-
-    /// When something is done.
+    /// The time at which the next piece of work is done.
     package var nextDeadline: MonotonicTime? { pending.map(\.due).min() }
-    /// How many groups there are.
-    package var groupCount: Int { peers.values.reduce(0) { $0 + $1.groups.count } }
 
     /// A handler has written its effect, and marks the message with it.
     ///
@@ -77,7 +64,7 @@ package final class SimulatedSessionStore {
         _ work: SessionMachine.StoreWork,
         for peer: SessionStoreID?,
         now: MonotonicTime,
-        done: @escaping (Result<[SessionStoreGroup], StoreError>, MonotonicTime) -> Void
+        done: @escaping (Result<[SessionStoreGroup], StoreError>) -> Void
     ) {
         pending.append(Pending(due: now + duration(), work: work, peer: peer, failure: failure(work), done: done))
     }
@@ -100,9 +87,9 @@ package final class SimulatedSessionStore {
             let work = pending.remove(at: index)
             if let code = work.failure {
                 if code == .failed, case .commit = work.work { unsynchronized = work }
-                work.done(.failure(StoreError(code: code, message: "The simulated disk fails.")), now)
+                work.done(.failure(StoreError(code: code, message: "The simulated disk fails.")))
             } else {
-                work.done(.success(perform(work)), now)
+                work.done(.success(perform(work)))
             }
         }
     }
@@ -110,13 +97,10 @@ package final class SimulatedSessionStore {
     /// The process is killed, or the power goes: what was being written is on the disk as a whole, or not at all.
     ///
     /// - Parameter isWritten: which of them is there, asked for each.
-    /// - Returns: whether a commit is there that had failed.
-    package func killed(isWritten: () -> Bool) -> Bool {
+    package func killed(isWritten: () -> Bool) {
         for work in pending where work.failure == nil && isWritten() { _ = perform(work) }
         pending = []
-        guard let work = unsynchronized.take(), isWritten() else { return false }
-        _ = perform(work)
-        return true
+        if let work = unsynchronized.take(), isWritten() { _ = perform(work) }
     }
 
     private func perform(_ work: Pending) -> [SessionStoreGroup] {
@@ -139,7 +123,6 @@ package final class SimulatedSessionStore {
             peers[work.peer] = peer
             processed.merge(changes.processed) { $1 }
             for (sender, numbers) in changes.unmarked { marked[sender]?.removeAll { numbers.contains($0.number) } }
-            onCommit(changes)
             return []
         }
     }

@@ -3,7 +3,7 @@ package struct Traffic {
     package enum Event {
         case wrote(ArraySlice<UInt8>)
         case read(ArraySlice<UInt8>)
-        /// The program has closed the connection, or its process was killed.
+        /// The side has let go of the connection: it closed it, learnt of its end, or was killed.
         case ended
     }
 

@@ -25,7 +25,7 @@ public final class World: @unchecked Sendable {
     /// The faults of hosts and connections. Default: none. Setting them replaces the earlier ones.
     public var faults = Faults() { didSet { plan.begin(faults, in: self) } }
 
-    /// Called with the bytes that programs write to their connections and read from them.
+    /// Called with the bytes that programs write and read, and with the ends of connections.
     package var onTraffic: ((Traffic) -> Void)?
 
     let simulation: Simulation

@@ -115,7 +115,7 @@ public final class WorldDatabase<Content: Sendable>: WorldDisk, @unchecked Senda
             case .full, .beforeCommit: break
             }
         }
-        _ = sessions.killed { Bool.random(using: &host.simulation.random) }
+        sessions.killed { Bool.random(using: &host.simulation.random) }
         // Their tasks belong to the killed process, and end with the story.
         let killed = waiters
         (waiters, isBusy) = ([], false)
@@ -144,7 +144,7 @@ extension WorldDatabase: SessionStore {
             storeWorkCount += 1
             let number = storeWorkCount
             storeWork[number] = continuation
-            sessions.begin(work, for: peer, now: host.simulation.now) { [weak self] result, _ in
+            sessions.begin(work, for: peer, now: host.simulation.now) { [weak self] result in
                 self?.storeWork.removeValue(forKey: number)?.resume(returning: result)
             }
             advanceLater()

@@ -72,8 +72,8 @@ final class DurableRecord: @unchecked Sendable {
         for side in [Side.client, .server] {
             stores[side.rawValue].onLoss = { [unowned world] in world.fail("the \(side) forgets what is processed") }
             stores[side.rawValue].note = { [unowned world] in world.note("the store of the \(side) \($0)") }
-            stores[side.rawValue].onCommit = { [unowned self] changes in
-                if changes.date != nil { unstoredExpired[side.rawValue] = [] }
+            stores[side.rawValue].onCommit = { [weak self] changes in
+                if changes.date != nil { self?.unstoredExpired[side.rawValue] = [] }
             }
         }
     }
@@ -138,9 +138,9 @@ final class DurableRecord: @unchecked Sendable {
         switch error?.code {
         case nil:
             messages[number]?.isAccepted = true
-            demand(!message.isObserved || isProcessed(number), "\(number) is told to be processed, and is not")
+            demand(!message.isObserved || isProcessed(number), "\(number) is reported as processed, and is not")
         case .messageKept?: messages[number]?.isAccepted = true
-        case .storeFailed?: refused(number, error)
+        case .storeFailed?: refused(number)
         case .messageExpired?, .messageInDoubt?:
             demand(message.isObserved && message.timeToLive != nil, "\(number), \(message), has expired")
             expired(number, error?.code == .messageExpired ? .expired : .inDoubt, isSender: true)
@@ -152,7 +152,7 @@ final class DurableRecord: @unchecked Sendable {
         }
     }
 
-    private func refused(_ number: Int, _ error: SessionError?) {
+    private func refused(_ number: Int) {
         messages[number]?.isRefused = true
         totals.refused += 1
     }
@@ -160,10 +160,10 @@ final class DurableRecord: @unchecked Sendable {
     /// The time to live of an accepted message is over.
     func expired(_ message: SessionMessageInDoubt, _ side: Side) {
         guard message.outcome == .expired || message.outcome == .inDoubt else {
-            return world.fail("a durable message is \(message.outcome)")
+            return world.fail("a durable message is reported as \(message.outcome)")
         }
         guard let number = message.payload.withUnsafeBytes({ SessionNote.number($0) }), messages[number]?.side == side
-        else { return world.fail("a message has expired that nobody has sent") }
+        else { return world.fail("an unknown message has expired") }
         expired(number, message.outcome, isSender: false)
     }
 
@@ -191,7 +191,7 @@ final class DurableRecord: @unchecked Sendable {
         switch error?.code {
         case .timedOut?, .cancelled?: break
         case .messageKept?: messages[number]?.isAccepted = true
-        case .storeFailed?: refused(number, error)
+        case .storeFailed?: refused(number)
         case .closedLocally?, .closedByPeer?, .messageUnsent?: messages[number]?.isRefused = true
         default: world.fail("call \(number) ended with \(error.map { "\($0)" } ?? "")")
         }
@@ -242,8 +242,7 @@ final class DurableRecord: @unchecked Sendable {
         }
         demand(message.side != side && message.method == method, "\(number), \(message), came in \(method)")
         checkArrival(of: number, at: side)
-        let mayReturn = returning.contains(number)
-        demand(message.expired != .expired || mayReturn || dateJumps, "\(number) has expired, and comes")
+        demand(message.expired != .expired || dateJumps, "\(number) has expired, and comes")
         return number
     }
 

@@ -95,7 +95,7 @@ extension DurableStory {
         do {
             for try await late in replies {
                 guard case .success(let reply) = late.result, let number = record.cameLate(reply.bytes) else {
-                    return world.fail("a late reply is none: \(late.result)")
+                    return world.fail("a late reply failed or is malformed: \(late.result)")
                 }
                 await work()
                 world.note("the late reply to \(number) is handled")
@@ -118,7 +118,7 @@ struct DurableStoryService: SessionService {
             .push(method) { (message: RawMessage, context: SessionContext) async throws in
                 guard let number = record.came(message.bytes, of: method, at: .server) else { return }
                 await story.work()
-                if method == DurableRecord.markedMethod { try await write(number, context) }
+                if method == DurableRecord.markedMethod { try await write(number, context, ()) }
                 finished(number)
             }
         }
@@ -152,32 +152,19 @@ struct DurableStoryService: SessionService {
         return RawMessage(bytes: SessionNote(number + DurableRecord.replyOffset, fillerCount: fillerCount).payload)
     }
 
-    private nonisolated(nonsending) func write(_ number: Int, _ context: SessionContext) async throws {
+    private nonisolated(nonsending) func write<Value: Sendable>(
+        _ number: Int,
+        _ context: SessionContext,
+        _ value: Value
+    ) async throws -> Value {
         while true {
             do {
                 return try await record.stores[1].database.transaction(marking: context.durableMessage) {
                     if !$0.contains(number) { $0.append(number) }
+                    return value
                 }
             } catch is StoreError {
                 // It may have happened. The next attempt finds out.
-                record.uncertainMarks.insert(number)
-                try await Task.sleep(for: .milliseconds(50))
-            }
-        }
-    }
-
-    private nonisolated(nonsending) func write(
-        _ number: Int,
-        _ context: SessionContext,
-        _ reply: RawMessage
-    ) async throws -> RawMessage {
-        while true {
-            do {
-                return try await record.stores[1].database.transaction(marking: context.durableMessage) {
-                    if !$0.contains(number) { $0.append(number) }
-                    return reply
-                }
-            } catch is StoreError {
                 record.uncertainMarks.insert(number)
                 try await Task.sleep(for: .milliseconds(50))
             }

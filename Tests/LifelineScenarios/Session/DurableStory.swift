@@ -20,12 +20,13 @@ final class DurableStory: @unchecked Sendable {
     private let faults: Faults
     var isQuiet = false
     private var isOver = false
+    /// Whether the last programs have ended.
+    private var (hasClientEnded, hasServerEnded) = (false, false)
     /// The sends of the present processes.
     private var programs: [Program<Void>] = []
 
     private var made: (client: SessionClient, process: Int)?
     private var running: Program<Void>?
-    private var server: SessionServer?
     private var ends: [SessionServerEnd] = []
     private var serverProcess = 0
 
@@ -135,7 +136,7 @@ final class DurableStory: @unchecked Sendable {
 
     private nonisolated(nonsending) func runServer() async throws {
         record.started(.server)
-        (server, ends, serverProcess) = (nil, [], serverHost.processCount)
+        (ends, serverProcess) = ([], serverHost.processCount)
         var configuration = SessionServerConfiguration()
         (configuration.limits, configuration.store) = (limits, record.stores[1])
         shorten(&configuration.server.connection)
@@ -152,15 +153,16 @@ final class DurableStory: @unchecked Sendable {
             configuration: configuration,
             services: [DurableStoryService(story: self)],
             logger: world.logger
-        ) { server in
-            self.server = server
+        ) { _ in
             while !isOver { try await Task.sleep(for: .milliseconds(100)) }
         }
+        hasServerEnded = true
     }
 
     private nonisolated(nonsending) func runClients() async throws {
         record.started(.client)
         while !isOver { try await runClient() }
+        hasClientEnded = true
     }
 
     private nonisolated(nonsending) func runClient() async throws {
@@ -188,11 +190,9 @@ final class DurableStory: @unchecked Sendable {
         let events = clientHost.run {
             for await event in client.sessionEvents {
                 switch event.kind {
-                case .expired(let messages): for message in messages { self.record.expired(message, .client) }
-                case .lost(let messages), .refused(let messages), .ended(_, let messages):
-                    let doubted = messages.filter { $0.outcome != .expired }
-                    self.record.demand(doubted.isEmpty, "durable messages are in doubt: \(doubted)")
-                    for message in messages where message.outcome == .expired { self.record.expired(message, .client) }
+                // Of messages that are stored, only expired ones are in doubt.
+                case .expired(let messages), .lost(let messages), .refused(let messages), .ended(_, let messages):
+                    for message in messages { self.record.expired(message, .client) }
                 case .opened: break
                 }
             }
@@ -224,8 +224,8 @@ final class DurableStory: @unchecked Sendable {
         try await Task.sleep(for: .seconds(1))
         isOver = true
         clientHost.run { await self.client?.close() }
-        try await wait("the client closes") { made == nil }
-        // The server's store may still write.
+        try await wait("the client and the server end") { hasClientEnded && hasServerEnded }
+        // The programs of users learn of it, too.
         try await Task.sleep(for: .seconds(3))
         let (client, server) = (record.stores[0], record.stores[1])
         let contents = [try await client.content(for: nil), try await server.content(for: client.id)]

@@ -76,14 +76,14 @@ extension SessionRecord {
 
     private func verify(_ number: Int, _ message: Message) {
         switch message.end {
-        case nil: fail("nobody knows what became of message \(number), \(message)")
+        case nil: fail("message \(number), \(message), has no outcome")
         case .processed?:
             // Nothing confirms those that are sent at most once, and parts of a call that has ended are dropped.
             guard message.stream.isPushes, !message.delivery.isAtMostOnce else { break }
-            demand(message.isFinished, "push \(number) is told to be processed, and is not")
+            demand(message.isFinished, "push \(number) is reported as processed, and is not")
         case .accepted?:
             guard message.stream.isPushes, message.delivery == .reliable, message.leftOver == nil else { break }
-            demand(message.isFinished, "push \(number), \(message), is lost, and nobody was told")
+            demand(message.isFinished, "push \(number), \(message), is lost without a report")
         case .failed?: break
         }
     }
@@ -101,9 +101,11 @@ extension SessionRecord {
         case .failed(.timedOut):
             let isInTime = call.timeout.map { call.startedAt + $0 <= endedAt } ?? false
             demand(isInTime, "call \(number), \(call), timed out too early")
-        case .failed(.cancelled): demand(call.isCancelled, "call \(number) was cancelled by nobody")
+        case .failed(.cancelled): demand(call.isCancelled, "call \(number) ended as cancelled, but was not cancelled")
         case .failed(.tooManyInFlight): demand(handler == nil, "call \(number) was not sent, and began")
-        case .failed(.messageRefused): demand(isTooLong(call.byteCount) || call.kind.hasRequestParts, "call \(number)")
+        case .failed(.messageRefused):
+            let isTooLong = isTooLong(call.byteCount) || call.kind.hasRequestParts
+            demand(isTooLong, "call \(number) is refused, but is not too long")
         case .failed(.sessionLost):
             let isLost = losses[call.run]?.contains { $0 >= call.startedAt } ?? false
             demand(isLost || runEnds[call.run] != nil, "call \(number) lost its session, which was not lost")

@@ -155,7 +155,9 @@ final class SessionRecord: @unchecked Sendable {
     /// A message is about to be sent.
     func offered(_ number: Int, _ message: Message) {
         messages[number] = message
-        messages[number]?.exceedsCredit = outstanding[message.stream, default: 0] >= SessionTerms.smallestCredit
+        let isByClient = if case .client = message.sender { true } else { false }
+        let credit = (isByClient ? settings.server.limits : settings.client.limits).maximumUnreadByteCount
+        messages[number]?.exceedsCredit = outstanding[message.stream, default: 0] >= credit
         outstanding[message.stream, default: 0] += message.byteCount + SessionSize.frameOverhead
         switch message.stream {
         case .pushes: totals.messages += 1
@@ -263,19 +265,19 @@ final class SessionRecord: @unchecked Sendable {
         outstanding[message.stream, default: 0] -= message.byteCount + SessionSize.frameOverhead
     }
 
-    /// An accepted push is told to be in doubt, unsent, or refused.
+    /// An accepted push is reported as in doubt, unsent, or refused.
     func leftOver(_ message: SessionMessageInDoubt, of sender: Sender) {
         totals.leftOverPushes += 1
         let number = message.payload.withUnsafeBytes { SessionNote.number($0) }
         if SessionCallKind(method: message.method) != nil {
             // A call that fails with `sessionLost` is in doubt, too. It has a payload if it has no parts.
-            return demand(message.outcome == .inDoubt, "a call is told to be \(message.outcome)")
+            return demand(message.outcome == .inDoubt, "a call is reported as \(message.outcome)")
         }
         guard let number, let push = messages[number] else {
-            return fail("a push is told to be \(message.outcome) that nobody has sent")
+            return fail("an unknown push is reported as \(message.outcome)")
         }
         demand(push.sender == sender && push.delivery == message.delivery, "push \(number) is told to another sender")
-        demand(push.leftOver == nil, "push \(number) is told to be \(message.outcome) a second time")
+        demand(push.leftOver == nil, "push \(number) is reported as \(message.outcome) after an earlier report")
         messages[number]?.leftOver = message.outcome
         if !push.isFinished { release(push) }
         let isRight =
@@ -286,7 +288,7 @@ final class SessionRecord: @unchecked Sendable {
             case .replaced: push.delivery.key != nil
             case .processed, .sent, .dropped, .kept, .notStored: false
             }
-        demand(isRight, "push \(number), \(push), is told to be \(message.outcome)")
+        demand(isRight, "push \(number), \(push), is reported as \(message.outcome)")
         demand(message.outcome == .inDoubt || !push.hasCome, "push \(number) has come, and is \(message.outcome)")
         if message.outcome == .inDoubt { totals.doubtfulMessages += 1 }
         if message.outcome == .inDoubt || message.outcome == .unsent {

@@ -5,7 +5,7 @@ extension SessionScenario {
     /// The events of one or many stories.
     package struct Totals: Sendable, Equatable {
         package var scenarios = 0
-        package var (connections, endsWithinFrames, resumes, newSessions, lostSessions) = (0, 0, 0, 0, 0)
+        package var (connections, cutFrames, resumes, newSessions, lostSessions) = (0, 0, 0, 0, 0)
         package var (expiredSessions, shutDowns, kills, clientRuns) = (0, 0, 0, 0)
         /// Hellos that a newer one had overtaken, and connections on which no answer to the hello came.
         package var (overtakenHellos, lateWelcomes) = (0, 0)
@@ -34,7 +34,7 @@ extension SessionScenario {
         package init() {}
 
         private static let fields: [any WritableKeyPath<Self, Int> & Sendable] = [
-            \.scenarios, \.connections, \.endsWithinFrames, \.resumes, \.newSessions, \.lostSessions,
+            \.scenarios, \.connections, \.cutFrames, \.resumes, \.newSessions, \.lostSessions,
             \.expiredSessions, \.shutDowns, \.kills, \.clientRuns, \.overtakenHellos, \.lateWelcomes,
             \.replacedConnections, \.drainings, \.sentAwayClients, \.messages, \.requestParts, \.responseParts,
             \.expiredMessages, \.replacedMessages, \.refusedMessages, \.doubtfulMessages, \.droppedMessages,

@@ -71,6 +71,8 @@ final class SessionStory: @unchecked Sendable {
     var isQuiet = false
     var isClientOver = false
     var isServerOver = false
+    /// Whether the last programs have ended.
+    var (hasClientEnded, hasServerEnded) = (false, false)
     /// Whether handlers of calls wait, so that they can be counted.
     var isCounting = false
     /// Whether nobody reads the messages of slow methods.
@@ -184,7 +186,7 @@ final class SessionStory: @unchecked Sendable {
 extension SessionScenario.Totals {
     fileprivate mutating func count(_ counts: SessionWitness.Counts) {
         connections = counts.connections
-        endsWithinFrames = counts.endsWithinFrames
+        cutFrames = counts.cutFrames
         (resumes, newSessions) = (counts.resumes, counts.newSessions)
         (overtakenHellos, lateWelcomes) = (counts.overtakenHellos, counts.lateWelcomes)
         (replacedConnections, drainings) = (counts.replacedConnections, counts.drainings)

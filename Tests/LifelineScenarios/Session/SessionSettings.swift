@@ -59,7 +59,7 @@ struct SessionSettings {
         server.maximumSessionCount = Int.random(in: 2...8, using: &random)
         server.drainSpread = .milliseconds(Int.random(in: 0...600, using: &random))
         guard hasBudget else { return }
-        // Twice as much as a message costs, so that each can come.
+        // Room for three messages and the names of methods, so that each message can come.
         server.maximumKeptByteCount = Int.random(in: 2_000...12_000, using: &random) + 3 * largestCost + 4_096
         server.maximumHandlerCount = Int.random(in: 1...6, using: &random)
     }

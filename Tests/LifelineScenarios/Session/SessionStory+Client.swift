@@ -10,6 +10,7 @@ extension SessionStory {
             try await runClient()
             try await Task.sleep(for: .milliseconds(below(200)))
         }
+        hasClientEnded = true
     }
 
     private nonisolated(nonsending) func runClient() async throws {

@@ -28,6 +28,7 @@ extension SessionStory {
             if !ends.isEmpty { record.fail("\(ends.count) sessions outlive their server") }
             if !isQuiet { try await Task.sleep(for: .milliseconds(below(300))) }
         }
+        hasServerEnded = true
     }
 
     /// Forgets what belongs to a killed process of the server.

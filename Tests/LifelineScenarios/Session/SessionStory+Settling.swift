@@ -66,7 +66,7 @@ extension SessionStory {
             client.maximumRequestCount,
             server.maximumRequestCount
         )
-        guard let session else { return }
+        guard let session else { throw WorldFailure("There is no client.") }
         isCounting = true
         let before = record.handlers.count
         for _ in 0..<count { callOnce(session, fillerCount: 0) }
@@ -95,11 +95,11 @@ extension SessionStory {
             record.runEnds[runCount] = world.now
             operate { await session.close() }
         }
-        try await wait("the client closes") { session == nil }
+        try await wait("the client ends") { hasClientEnded }
         let limit = settings.server.keptDuration + .seconds(5)
         try await wait("sessions expire", within: limit) { ends.isEmpty && server?.sessions.isEmpty != false }
         isServerOver = true
-        try await wait("the server ends") { server == nil }
+        try await wait("the server ends") { hasServerEnded }
     }
 
     /// Like `World.until`, but checks less often, which costs less.

@@ -22,7 +22,7 @@ extension SessionStory {
         }
     }
 
-    /// Leaves a connection soon after its hello has come, so that the server does not see its end, for another one.
+    /// Replaces a connection soon after its hello has arrived, and hides its end from the server.
     private nonisolated(nonsending) func crossConnections() async throws {
         session?.reconnect()
         // Three times back and forth, and some steps of the programs.
@@ -167,7 +167,7 @@ extension SessionStory {
         if isSlow || below(2) == 0 { try? await Task.sleep(for: .milliseconds(below(limit + 1))) }
     }
 
-    /// Waits until what nobody was to read is read.
+    /// Waits until reading is allowed again.
     nonisolated(nonsending) func waitWhileUnread() async {
         while leavesUnread, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(100)) }
     }

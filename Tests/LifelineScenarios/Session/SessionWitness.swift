@@ -11,7 +11,8 @@ final class SessionWitness: @unchecked Sendable {
     struct Counts {
         var connections = 0
         /// Connections that ended with a part of a frame unread.
-        var endsWithinFrames = 0
+        /// The connections that ended within a frame.
+        var cutFrames = 0
         var resumes = 0
         var newSessions = 0
         /// Hellos that a newer one had overtaken.
@@ -38,7 +39,6 @@ final class SessionWitness: @unchecked Sendable {
         let number: Int?
         /// Its number in the store of its sender; 0 if it is not durable.
         let durable: UInt64
-        let isReply: Bool
         let isByClient: Bool
         /// The time at which its sender began to use the connection.
         let openedAt: Duration
@@ -60,6 +60,8 @@ final class SessionWitness: @unchecked Sendable {
         /// The time at which the client has read that the server goes away.
         var leftAt: Duration?
         var isOver = false
+        /// Whether its end has cut a frame.
+        var isCut = false
     }
 
     private let now: () -> Duration
@@ -92,7 +94,10 @@ final class SessionWitness: @unchecked Sendable {
                 read(frame, traffic.connection, connection, isByClient: traffic.isByClient)
             }
         case .ended:
-            if connection.read[side].isWithinFrame { counts.endsWithinFrames += 1 }
+            if connection.read[side].isWithinFrame, !connection.isCut {
+                connection.isCut = true
+                counts.cutFrames += 1
+            }
             if traffic.isByClient, connection.hello != nil, !connection.isAnswered { counts.lateWelcomes += 1 }
             // Both ends report it.
             if connection.isOver { connections[traffic.connection] = nil }
@@ -119,7 +124,7 @@ final class SessionWitness: @unchecked Sendable {
     private func wrote(_ frame: [UInt8], _ number: Int, _ connection: Connection, isByClient: Bool) {
         frame.withUnsafeBytes { bytes in
             guard let inner = try? InboundFrame(parsing: bytes), let kind = inner.kind else {
-                return fail("a frame is written that is none")
+                return fail("a malformed frame is written")
             }
             switch kind {
             case .hello: saidHello(inner.body, connection, isByClient: isByClient)
@@ -180,8 +185,8 @@ final class SessionWitness: @unchecked Sendable {
         switch goodbye.code {
         case .replaced where connection.session == nil: counts.overtakenHellos += 1
         case .replaced: counts.replacedConnections += 1
-        case .draining where goodbye.message.hasPrefix("The sessions of the server keep"): counts.sentAwayClients += 1
-        case .draining: counts.drainings += 1
+        case .draining where goodbye.message == SessionMachine.noMemoryMessage: counts.sentAwayClients += 1
+        case .draining where connection.session != nil: counts.drainings += 1
         case .violation, .version: fail("\(isByClient ? "the client" : "the server") accuses: \(goodbye.message)")
         default: break
         }
@@ -201,7 +206,6 @@ final class SessionWitness: @unchecked Sendable {
                     isRequest: kind == .request,
                     number: SessionNote.number(message.payload),
                     durable: message.durable,
-                    isReply: message.isReply,
                     isByClient: isByClient,
                     openedAt: connection.openedAt[isByClient ? 0 : 1],
                     leftAt: isByClient ? connection.leftAt : nil
@@ -231,7 +235,10 @@ final class SessionWitness: @unchecked Sendable {
     private func readWelcome(_ welcome: ServerOpening, _ number: Int, _ connection: Connection) {
         let id = welcome.credentials.id
         (connection.isOpen, connection.openedAt[0]) = (true, now())
-        if welcome.isResumed, let end = clients[id], let hello = connection.hello {
+        if welcome.isResumed {
+            guard let end = clients[id], let hello = connection.hello else {
+                return fail("a welcome resumes a session that the client does not have")
+            }
             end.resume(over: number, welcome.terms, behind: welcome.progress, received: hello.progress)
         } else {
             clients[id] = WitnessedEnd("the client", over: number, welcome.terms, fail: fail)

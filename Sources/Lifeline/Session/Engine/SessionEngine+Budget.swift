@@ -59,7 +59,7 @@ extension SessionStatus {
             self.init(.resourceExhausted, "The session's requests have reached the limit of their number or size.")
         case .serverHandlers: self.init(.resourceExhausted, "The server runs as many handlers as its limit allows.")
         case .serverMemory:
-            self.init(.resourceExhausted, "The sessions of the server keep as much memory as its limit allows.")
+            self.init(.resourceExhausted, SessionMachine.noMemoryMessage)
         case .responseTooLarge: self.init(.internal, "The response is larger than the client accepts.")
         case .tooManyResponses: self.init(.resourceExhausted, "Too many responses wait for the client to read them.")
         }

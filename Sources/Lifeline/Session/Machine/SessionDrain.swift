@@ -1,12 +1,12 @@
 package import LifelineCore
 
-/// When the client of a server that goes away is told so, and when it should come back.
+/// When to send a client away from a server that shuts down, and when the client should come back.
 package struct SessionDrain: Sendable {
-    /// The time from which on the client is told, as soon as nothing waits to be sent; nil for now.
+    /// The earliest time to send the client away, once no message waits to be sent; nil for now.
     package var start: MonotonicTime?
     /// The pause after which the client comes back.
     package var pause = Duration.zero
-    /// The time at which the client is told even if messages still wait to be sent.
+    /// The time to send the client away even if messages still wait to be sent.
     package var deadline: MonotonicTime
 
     package init(start: MonotonicTime? = nil, pause: Duration = .zero, deadline: MonotonicTime) {

@@ -142,7 +142,9 @@ package struct SessionLife: Sendable {
         case .moving(let cancelling, let moving): deadline = .earliest(deadline, .earliest(cancelling, moving))
         case .active, .ended: break
         }
-        if case .waiting(let drain) = drain, canSend { deadline = .earliest(deadline, drain.start ?? drain.deadline) }
+        if case .waiting(let drain) = drain, canSend {
+            deadline = .earliest(deadline, .earliest(drain.start, drain.deadline))
+        }
         return deadline
     }
 

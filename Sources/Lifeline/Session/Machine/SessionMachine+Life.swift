@@ -38,8 +38,8 @@ extension SessionMachine {
         actions.append(.ended(reason))
     }
 
-    /// Tells the peer that this side goes away. The peer leaves when it has no more work here. A peer that comes back to
-    /// this side nevertheless is told again. Only a server goes away.
+    /// Tells the peer that this side goes away. The peer leaves when it has no more work here. A peer that comes back
+    /// to this side nevertheless is told again. Only a server goes away.
     package mutating func drain(_ drain: SessionDrain) {
         precondition(role == .server)
         life.drain(drain)
@@ -124,7 +124,8 @@ extension SessionMachine {
         guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
             waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty,
             durability?.outbox.isEmpty != false, durability?.calls.isEmpty != false, !awaitsStore,
-            // The peer keeps its messages until it is told that they are stored.
+            // The peer keeps messages until it is told that they are stored. A change that is being made is waited for,
+            // but not another attempt, nor a change after that: there might always be one more.
             durability?.removing == nil
         else { return }
         switch life.connection {

@@ -359,10 +359,11 @@ extension SessionMachine {
         return nil
     }
 
+    package static var noMemoryMessage: String { "The sessions of the server keep as much memory as its limit allows." }
+
     /// Sends the client away, because a received frame cannot be kept. It sends the frame again when it comes back.
     private mutating func sendAway() {
-        let message = "The sessions of the server keep as much as they may together."
-        giveUpConnection(.inOrder, saying: SessionGoodbye(.draining, message, pause: allowance.pause))
+        giveUpConnection(.inOrder, saying: SessionGoodbye(.draining, Self.noMemoryMessage, pause: allowance.pause))
     }
 }
 

@@ -397,8 +397,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return expired
     }
 
-    /// Drains the server: from now on it begins no sessions, and none expires. Returns all sessions with their drains. A
-    /// session without a connection tells its client when the client comes back.
+    /// Drains the server: from now on it begins no sessions, and none expires. Returns all sessions with their drains.
+    /// A session without a connection tells its client when the client comes back.
     ///
     /// Clients are spread over `drainSpread`. Where another server can continue a session at once, its client is served
     /// until its turn, and then does not pause. Other clients are told at once, and pause.
@@ -406,10 +406,10 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// - Parameters:
     ///   - end: the time at which the server ends. Clients are told after three quarters of the remaining time at the
     ///     latest. The last quarter is left for responses.
-    ///   - movesSessions: whether other servers can continue the sessions now.
+    ///   - othersContinue: whether other servers can continue the sessions now.
     package mutating func drain(
         until end: MonotonicTime,
-        movesSessions: Bool,
+        othersContinue: Bool,
         now: MonotonicTime
     ) -> [(session: Session, drain: SessionDrain)] {
         isDraining = true
@@ -418,12 +418,13 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         // without.
         return entries.values.sorted { $0.order < $1.order }
             .map { entry in
-                let delay = pause(upTo: configuration.drainSpread)
                 // A session with a store stays here.
-                guard movesSessions, entry.store == nil else {
-                    return (entry.session, SessionDrain(pause: delay, deadline: deadline))
+                guard othersContinue, entry.store == nil else {
+                    let pause = pause(upTo: configuration.drainSpread)
+                    return (entry.session, SessionDrain(pause: pause, deadline: deadline))
                 }
-                return (entry.session, SessionDrain(start: min(now + delay, deadline), deadline: deadline))
+                let delay = pause(upTo: min(configuration.drainSpread, deadline - now))
+                return (entry.session, SessionDrain(start: now + delay, deadline: deadline))
             }
     }
 
@@ -432,12 +433,12 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         if let subject = origin.subject, countByIdentity[subject, default: 0] >= configuration.maximumCountPerIdentity,
             !forget(abandonedByIdentity.oldest(of: subject))
         {
-            return "There are as many sessions of this identity as there may be."
+            return "The identity has reached the limit of its sessions."
         }
         if let network = origin.network, countByNetwork[network, default: 0] >= configuration.maximumCountPerAddress,
             !forget(abandoned.oldest(of: network))
         {
-            return "There are as many sessions from this address as there may be."
+            return "The address has reached the limit of its sessions."
         }
         // A session that made way above also made room here.
         guard entries.count + lingering >= configuration.maximumSessionCount else { return nil }

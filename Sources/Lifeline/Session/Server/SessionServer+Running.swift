@@ -112,10 +112,9 @@ extension SessionServer {
         let idle = Latch<Void>()
         let (drained, isIdle) = state.withLockedValue { state in
             state.idle = idle
-            let movesSessions = depot?.isShared == true
-            return (
-                state.registry.drain(until: end, movesSessions: movesSessions, now: now), state.connections.isEmpty
-            )
+            let othersContinue = depot?.isShared == true
+            let drained = state.registry.drain(until: end, othersContinue: othersContinue, now: now)
+            return (drained, state.connections.isEmpty)
         }
         for (session, drain) in drained {
             session.engine.drain(drain)

@@ -212,8 +212,8 @@ public final class SessionServer: Sendable {
     ///
     /// In a fleet (`LifelineFleet`) whose engine is shared, sessions do not end: each is left in the engine once its
     /// client has left, or the grace period is over, and another server continues it. Clients are sent away one after
-    /// another over `drainSpread`, without a pause. Handlers that still run at the end of the grace period are cancelled,
-    /// and have three more seconds.
+    /// another over `drainSpread`, without a pause. Handlers that still run at the end of the grace period are
+    /// cancelled, and have three more seconds.
     ///
     /// Returns when all handlers have returned, or the task is cancelled. A further call can only shorten the grace
     /// period. A client that comes back to the next server begins a new session there, with the messages that it had

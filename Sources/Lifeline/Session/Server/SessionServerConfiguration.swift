@@ -71,12 +71,13 @@ public struct SessionServerConfiguration: Sendable {
     /// The time for a client's hello and the server's decision together. Default: 10 s, as long as connecting may take.
     public var helloTimeout = Duration.seconds(10)
 
-    /// The time over which the clients of a server that shuts down come to the next server, so that they do not all come
-    /// at once. Default: 5 s.
+    /// The time over which the clients of a server that shuts down come to the next server, so that they do not all
+    /// come at once. Default: 5 s.
     ///
-    /// Each client is told a random pause up to this. If another server can continue its session (`LifelineFleet` with a
-    /// shared engine), the client is served for this random time instead, and then goes to that server at once. A longer
-    /// spread, such as 3 ms for each session, means shorter interruptions.
+    /// Each client is told a random pause up to this. If another server can continue its session (`LifelineFleet` with
+    /// a shared engine), the client is served for this random time instead, and then goes to that server at once. A
+    /// longer spread, such as 3 ms for each session, means shorter interruptions. It is at most three quarters of the
+    /// grace period: lengthen that, too.
     public var drainSpread = Duration.seconds(5)
 
     /// Decides for each connection of a client whether to let it in, and with which identity. Default: lets all clients

@@ -92,7 +92,7 @@ import Testing
     @Test func aSessionThatWasFoundIsTakenByAServerThatGoesAway() {
         var registry = movingRegistry()
         #expect(hello(&registry, .test(9), over: 1) == "seek")
-        _ = registry.drain(until: MonotonicTime(nanoseconds: 1), movesSessions: false, now: .ms(0))
+        _ = registry.drain(until: MonotonicTime(nanoseconds: 1), othersContinue: false, now: .ms(0))
         #expect(hello(&registry, .test(9), over: 1, found: .snapshot(.empty)) == "adopt 1")
         #expect(hello(&registry, .test(8), over: 2) == "refuse draining", "it seeks none any more")
     }
@@ -529,7 +529,7 @@ import Testing
         var registry = registry(drainSpread: .seconds(10), seed: 5)
         for connection in UInt64(1)...100 { hello(&registry, over: connection) }
         registry.disconnected(7, of: id(7), now: .ms(0))
-        let drained = registry.drain(until: .ms(5_000), movesSessions: false, now: .ms(1_000))
+        let drained = registry.drain(until: .ms(5_000), othersContinue: false, now: .ms(1_000))
         // A session without a connection tells its client when the client comes back.
         #expect(drained.map(\.session) == (1...100).filter { $0 != 7 } + [7] && registry.isDraining)
         let (pauses, half) = (drained.map(\.drain.pause), Duration.seconds(5))
@@ -544,7 +544,7 @@ import Testing
         #expect(registry.nextDeadline == nil)
         #expect(registry.timerFired(now: .ms(1_000_000)).isEmpty && registry.ids.count == 100)
         // The deadline has passed, so all are told at once.
-        let late = registry.drain(until: .ms(0), movesSessions: false, now: .ms(9))
+        let late = registry.drain(until: .ms(0), othersContinue: false, now: .ms(9))
         #expect(late.allSatisfy { $0.drain.deadline == .ms(9) })
     }
 
@@ -555,13 +555,13 @@ import Testing
         helloWithStore(&registry, over: 1)
         helloWithStore(&registry, storeIsOpen: true, over: 1)
         for connection in UInt64(2)...101 { hello(&registry, over: connection) }
-        let drains = registry.drain(until: .ms(9_000), movesSessions: true, now: .ms(1_000)).map(\.drain)
+        let drains = registry.drain(until: .ms(9_000), othersContinue: true, now: .ms(1_000)).map(\.drain)
         // A session with a store does not move.
         #expect(drains[0].start == nil && drains[0].pause > .zero)
         let starts = drains.dropFirst().compactMap(\.start)
         #expect(starts.count == 100 && drains.dropFirst().allSatisfy { $0.pause == .zero })
         #expect(starts.allSatisfy { $0 >= .ms(1_000) && $0 <= .ms(7_000) }, "no later than the deadline")
-        #expect(starts.filter { $0 < .ms(4_000) }.count > 15 && starts.filter { $0 == .ms(7_000) }.count > 20)
+        #expect(starts.filter { $0 < .ms(4_000) }.count > 30 && starts.filter { $0 > .ms(4_000) }.count > 30)
     }
 
     // MARK: Admission

@@ -270,7 +270,7 @@ extension SessionServerTests {
             try await second.ask("t.T/Slow")
             let refusal = try await second.next().urgentResponse
             #expect(refusal.status == SessionStatus.Code.resourceExhausted.rawValue)
-            #expect(refusal.message.contains("in the whole server"))
+            #expect(refusal.message.contains("The server runs as many handlers"))
             // A handler counts until it returns, also after its session has ended.
             try await first.send(.with { $0.goodbye.code = .closed })
             try await until { server.sessions.count == 1 }
@@ -297,12 +297,12 @@ extension SessionServerTests {
             let payload = try TestMessage([UInt8](repeating: 1, count: 8_997)).serializedBytes()
             for _ in 1...3 { try await first.push("t.T/Block", payload) }
             let goodbye = try await first.next().goodbye
-            #expect(goodbye.code == .draining && goodbye.message.contains("as much as they may"))
+            #expect(goodbye.code == .draining && goodbye.message.contains("as much memory as its limit"))
             // The refusal to the others names the limit.
             try await second.ask("t.T/Echo")
             let refusal = try await second.next().urgentResponse
             #expect(refusal.status == SessionStatus.Code.resourceExhausted.rawValue)
-            #expect(refusal.message.contains("All sessions of the server"))
+            #expect(refusal.message.contains("The sessions of the server"))
             let error = await sessionError { try await victim.push("t.T/News", TestMessage(number: 1)) }
             #expect(error?.code == .serverExhausted)
             #expect(error?.message.contains("SessionServerConfiguration.maximumKeptByteCount") == true)
