@@ -168,6 +168,11 @@ final class SessionRecord: @unchecked Sendable {
         }
     }
 
+    /// Whether a message of a stream was accepted.
+    func hasAccepted(in stream: Stream) -> Bool {
+        messages.values.contains { $0.stream == stream && $0.acceptedAt != nil }
+    }
+
     /// The send of a message has returned.
     func ended(_ number: Int, _ end: SendEnd, isCancelled: Bool) {
         guard let message = messages[number] else { return }

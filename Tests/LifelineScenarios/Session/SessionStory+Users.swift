@@ -108,8 +108,8 @@ extension SessionStory {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<count where !Task.isCancelled {
                 let (delivery, fillerCount) = (randomDelivery(), randomFiller())
-                // The first part waits for the beginning of its call; others have an order from then on.
-                if index > 0, below(5) == 0 {
+                // Parts that wait for the beginning of their call have no order among themselves.
+                if index > 0, record.hasAccepted(in: stream), below(5) == 0 {
                     group.addTask {
                         await self.send(in: stream, from: sender, delivery, fillerCount: fillerCount, until: .processed)
                         {
