@@ -246,7 +246,7 @@ import Testing
 
     @Test(arguments: ["send", "receive"]) func aSilentPeerIsAskedForASignOfLife(command: String) async throws {
         let listener = try await RawSocket.listen()
-        let heartbeat = ["--heartbeat", #"{"text": "ping"}"#, "--heartbeat-interval", "0.05"]
+        let heartbeat = ["--heartbeat", #"{"text": "ping"}"#, "--heartbeat-interval", "0.5"]
         let both = command == "send" ? ["--both"] : []
         let to = [command, "--to", "tcp://127.0.0.1:\(listener.port)"] + both
         let running = try RunningCommand(to + chatSchema + heartbeat)
