@@ -25,8 +25,8 @@ package final class SimulatedSessionStore {
     private var processed: [SessionStoreID: [UInt8]] = [:]
     private var marked: [SessionStoreID: [SessionStoreMark]] = [:]
     private var pending: [Pending] = []
-    /// A commit that failed while it was synchronized, and is on the disk nevertheless: the next process finds it there,
-    /// unless something else was written in its place.
+    /// A commit that failed while it was synchronized, and is on the disk nevertheless: the next process finds it
+    /// there, unless something else was written in its place.
     private var unsynchronized: Pending?
     /// The duration of the next piece of work.
     package var duration: () -> Duration = { .zero }

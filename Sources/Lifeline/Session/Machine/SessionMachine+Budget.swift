@@ -31,8 +31,8 @@ extension SessionMachine {
 
     @inline(__always)
     func lacking(_ byteCount: Int, handlerCount: Int) -> SessionNeed? {
-        // A session without a shared budget counts nothing. An ended one needs a share only while handlers run, for their
-        // replies to durable calls.
+        // A session without a shared budget counts nothing. An ended one needs a share only while handlers run, for
+        // their replies to durable calls.
         if allowance.byteCount == .max || (life.isOver && running.count == 0) { return nil }
         let need = SessionNeed(byteCount: keptByteCount + byteCount, handlerCount: runningCount + handlerCount)
         let hasEnough = need.byteCount <= allowance.byteCount && need.handlerCount <= allowance.handlerCount
